@@ -1,8 +1,8 @@
-"""Run by the worker's interpreter: a training by RLlib alone, of one agent of Gymnasium or of a team of mpe2.
+"""Train with RLlib alone, in the worker's interpreter: one agent in Gymnasium, or a team in mpe2.
 
-Argument: the configuration that the worker resolved, of which upstream's own is made as the worker makes it.
-Prints the speed as JSON, in steps per second from the end of the first iteration that learns to that of the
-last.
+Argument: the configuration that the worker resolved; RLlib's own is built from it as in the worker. Prints
+the speed as JSON, in steps per second from the end of the first iteration that learns to the end of the last
+one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Run by the worker's interpreter: PPO, DQN or discrete BCQ on CartPole-v1, or SAC on Pendulum-v1, by
-Tianshou alone, as upstream's examples do it.
+"""Train with Tianshou alone, in the worker's interpreter and like upstream's examples: PPO, DQN or discrete
+BCQ on CartPole-v1, or SAC on Pendulum-v1.
 
 Arguments: the configuration that the worker resolved, and a folder for TensorBoard files. Prints the speed as
-JSON, in steps per second from the first collection that upstream logs to the last; from a dataset in gradient
-steps per second from the first update to the last.
+JSON: steps per second from the first collection that upstream logs to the last; for training from a dataset,
+gradient steps per second from the first update to the last.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def online(config: dict[str, Any], algorithm: PPO | DQN | SAC, log: Log) -> Any:
 
 
 def offline(config: dict[str, Any], log: Log) -> OfflineTrainerParams:
-    """The dataset in one buffer, as the worker has it: upstream's vector of them takes longer to sample."""
+    """Load the dataset into one buffer, as the worker does: upstream's vector of buffers samples slower."""
     recorded = VectorReplayBuffer.load_hdf5(config["hyperparameters"]["dataset"])
     buffer = ReplayBuffer(len(recorded), random_seed=config["seed"])
     buffer.update(recorded)

@@ -1,9 +1,9 @@
-"""Run by the worker's interpreter: a training by XuanCe alone, of one agent on CartPole-v1 or of the team of
+"""Train with XuanCe alone, in the worker's interpreter: one agent on CartPole-v1, or the team of
 simple_spread_v3.
 
-Arguments: the configuration that the worker resolved, and a folder for what upstream writes. Upstream's own
-environments, which find mpe2 where PettingZoo no longer has it. Prints the speed as JSON, in steps per second
-from the first update that upstream logs to the last.
+Arguments: the configuration that the worker resolved, and a folder for upstream's files. Environments are
+upstream's own, with mpe2 in place of the module that PettingZoo dropped. Prints the speed as JSON, in steps
+per second from the first update that upstream logs to the last.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from xuance import get_arguments, make_envs
 from xuance.torch import REGISTRY_Agents
 
 POLICIES = {"mappo": "Categorical_MAAC_Policy", "qmix": "Mixing_Q_network", "maddpg": "MADDPG_Policy"}
-"""Of teams."""
+"""Upstream's policies for teams, by algorithm."""
 
 
 def arguments(config: dict[str, Any]) -> Any:
-    """Upstream's configuration with the values that the worker resolved."""
+    """Return upstream's configuration with the values that the worker resolved."""
     name, seed = config["algorithm"], config["seed"]
     values = {key: value for key, value in config["hyperparameters"].items() if value is not None}
     given = {**values, "seed": seed, "env_seed": seed, "running_steps": config["total_timesteps"]}

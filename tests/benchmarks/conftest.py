@@ -1,4 +1,4 @@
-"""Fixtures that several benchmarks share; all benchmarks belong to the extended tier."""
+"""Fixtures shared by the benchmarks; all benchmarks belong to the extended tier."""
 
 from pathlib import Path
 

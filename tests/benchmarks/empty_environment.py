@@ -1,7 +1,7 @@
-"""An environment whose step does nothing, and what it costs to have it served: `empty_environment.py`.
+"""An environment whose step does nothing, and the cost of serving it: `empty_environment.py`.
 
-Prints the median microseconds of a step of one environment, and of each of 16 that are stepped together, and
-the megabytes that a server holds beside its environment.
+Prints the median microseconds per step for one environment and for each of 16 that are stepped together, and
+the megabytes that a server uses in addition to its environment.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Empty(gymnasium.Env[Any, Any]):
 
 
 def megabytes() -> float:
-    """Return the memory of this process."""
+    """Return the memory of this process, in megabytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
@@ -47,14 +47,14 @@ def served() -> Any:
 
 
 def megabytes_beside() -> float:
-    """Return the memory of a server less that of a process which only has the environment."""
+    """Return the memory of a server minus that of a process with only the environment."""
     alone = f"import gymnasium; print(gymnasium.make({ID!r}).reset(seed=1)[1]['megabytes'])"
     own = subprocess.run([sys.executable, "-c", alone], stdout=subprocess.PIPE, check=True)
     return float(served().reset(seed=1)[1]["megabytes"] - float(own.stdout))
 
 
 def microseconds(count: int, batches: int = 50, steps: int = 400) -> float:
-    """Return the median over batches of so many steps of `count` environments."""
+    """Return the time per step of `count` environments, a median over batches of `steps` steps each."""
     from mosaic_contract.environment_server.served import begin_steps
 
     environments = [served() for _ in range(count)]

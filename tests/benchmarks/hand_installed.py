@@ -1,7 +1,7 @@
-"""An environment of another worker in the process of a training: `hand_installed:make`.
+"""Another worker's environment in the process of a training: `hand_installed:make`.
 
-As if that worker's packages were installed beside the training's own, which come first. HAND_INSTALLED has
-the worker's name, the folder of its packages and the environment's id.
+Works as if that worker's packages were installed beside the training's own, which take precedence.
+HAND_INSTALLED has the worker's name, the folder of its packages and the environment's id.
 """
 
 from __future__ import annotations

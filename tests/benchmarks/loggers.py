@@ -1,7 +1,7 @@
-"""Log rows of metrics with a logger and read one of them back, in a process of its own.
+"""Log rows of metrics with a logger and read one metric back, in a separate process.
 
-``python loggers.py LOGGER ROWS FOLDER`` prints the seconds that it took to start, to log and to read, and
-the bytes written, as JSON. Weights & Biases needs its server for reading.
+``python loggers.py LOGGER ROWS FOLDER`` prints, as JSON, the seconds to start, to log and to read, and the
+bytes written. Weights & Biases cannot read without its server.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Logger(NamedTuple):
     log: Callable[[int, Mapping[str, float]], Any]
     finish: Callable[[], Any]
     read: Callable[[], int] | None = None
-    """Read the metric, as values in memory; return their number."""
+    """Read the metric's values into memory; return their number."""
     reads_with: Sequence[str] = ()
-    """Modules that a notebook has imported before it reads."""
+    """Modules that a notebook has already imported when it reads."""
 
 
 def mosaic(folder: Path) -> Logger:

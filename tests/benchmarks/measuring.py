@@ -1,11 +1,11 @@
-"""Helpers of the benchmarks: paired ratios and a table.
+"""Helpers for the benchmarks: paired ratios and a table.
 
-Speeds on a shared machine drift, so two things that are compared run in pairs, in alternating order, and the
-ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed:
+Speeds on a shared machine drift, so compared measurements run in pairs, in alternating order, and the ratio
+is taken within each pair. A benchmark fails only if the measured code is broken, never because of a speed:
 the last column of its table says whether the target was met, or by how much it was missed.
 
-Without ``MOSAIC_BENCHMARKS=full`` they measure just enough to show that they still work. With
-``MOSAIC_BENCHMARKS=record`` they measure as much, and write their tables into the README.
+Without ``MOSAIC_BENCHMARKS=full`` benchmarks measure just enough to show that they still work. With
+``MOSAIC_BENCHMARKS=record`` they measure in full, and write their tables into the README.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def size(full: T, smoke: T) -> T:
 
 
 def paired(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> list[tuple[float, float]]:
-    """``pairs`` measurements ``(ours, theirs)``; which one runs first alternates."""
+    """Return ``pairs`` measurements ``(ours, theirs)``; which one runs first alternates."""
     measured = []
     for index in range(pairs):
         if index % 2:
@@ -57,12 +57,12 @@ def judged(value: float, target: str) -> list[str]:
 
 
 def figure_row(name: str, value: float, target: str, form: str = "{:.3g}") -> list[str]:
-    """Cells for a table: name, figure, target, verdict."""
+    """Return a table row: name, figure, target, verdict."""
     return [name, form.format(value), *judged(value, target)]
 
 
 def ratio_row(name: str, measured: Sequence[tuple[float, float]], target: str) -> list[str]:
-    """Cells for a table: name, medians of both, median and range of the ratios, target, verdict."""
+    """Return a table row: name, medians of both sides, median and range of the ratios, target, verdict."""
     ratios = sorted(a / b for a, b in measured)
     ours, theirs = (median(side) for side in zip(*measured, strict=True))
     spread = f"{median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
@@ -97,20 +97,20 @@ def machine() -> str:
 
 
 def cpu_seconds(action: Callable[[], object]) -> float:
-    """CPU time of this process (all threads) that ``action`` takes."""
+    """Return the CPU time of this process (all threads) that ``action`` takes."""
     before = time.process_time()
     action()
     return time.process_time() - before
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """Time that ``action`` takes."""
+    """Return the time that ``action`` takes."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began
 
 
 def children_cpu_seconds() -> float:
-    """CPU time of all child processes that have been waited for so far."""
+    """Return the CPU time of all child processes that have been waited for so far."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

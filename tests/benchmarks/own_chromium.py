@@ -1,4 +1,4 @@
-"""A Chromium of one's own, whose processes are known, and what can be seen and measured in its page."""
+"""A separate Chromium with known processes, and measurements of its page."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from support import wait_until
 
 WINDOW = "--window-size=1400,900"
 COLOURED = 60
-"""Minimum spread of the channels of a pixel that belongs to a curve rather than to text, axes or grid."""
+"""Minimum difference between the channels of a curve's pixel; text, axes and grid have less."""
 CHANGED = 40
-"""Minimum difference of a channel of a pixel that changed."""
+"""Minimum difference in a channel for a pixel to count as changed."""
 FRAMES_DRAWN = """async ([selector, seconds]) => {
     const {mosaicFrames} = document.querySelector(selector);
     mosaicFrames.ages.length = 0;
@@ -33,16 +33,16 @@ FRAMES_DRAWN = """async ([selector, seconds]) => {
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
     return {drawn: mosaicFrames.drawn.map((count, tile) => count - before[tile]), ages: mosaicFrames.ages};
 }"""
-"""For `Page.evaluate`: the frames that the widgets below a selector draw in some seconds, and their ages."""
+"""For `Page.evaluate`: count the frames that a selector's widget draws in some seconds, with their ages."""
 
 Box = dict[str, float]
 
 
 @dataclass
 class Chromium:
-    """A Chromium of one's own, to which DevTools is attached only to act and to look.
+    """A separate Chromium; DevTools is attached to it only to act and to measure.
 
-    While it is, the memory of any page that JupyterLab sends messages to grows by about a megabyte a second.
+    While it is attached, a page that receives messages from JupyterLab grows by about a megabyte per second.
     """
 
     process: psutil.Popen
@@ -61,7 +61,7 @@ class Chromium:
         return [p for p in self.process.children(recursive=True) if "--type=renderer" in p.cmdline()]
 
     def memory(self, page: Page) -> dict[str, int]:
-        """Bytes in use now: the page's live objects, and all that the renderers have to themselves."""
+        """Return the bytes in use: the page's live objects, and the private memory of the renderers."""
         devtools = page.context.new_cdp_session(page)
         devtools.send("HeapProfiler.collectGarbage")
         return {
@@ -71,7 +71,7 @@ class Chromium:
 
 
 def own_memory(processes: list[psutil.Process]) -> int:
-    """Bytes that these processes have to themselves."""
+    """Return the private memory of these processes, in bytes."""
     return sum(process.memory_full_info().uss for process in processes)
 
 
@@ -103,21 +103,21 @@ def is_open(port: int) -> bool:
 
 @dataclass
 class Screencast:
-    """Timed pictures of each change of the page, as DevTools sends them."""
+    """Screenshots of each change of the page, with times, as DevTools sends them."""
 
     pictures: list[tuple[float, bytes]] = field(default_factory=list)
 
     def drawn(self, boxes: list[Box], share: float) -> float:
-        """The Unix time at which these parts had ``share`` of the coloured pixels that they have at last."""
+        """Return the Unix time from which these boxes have ``share`` of their final coloured pixels."""
         counts = [(at, sum(map(coloured, crops))) for at, crops in self._crops(boxes)]
         wanted = share * counts[-1][1]
         assert wanted > 50, "nothing was drawn"
-        # Not the first ever: what was there before the page's last change of all (a splash) is not a curve.
+        # Not the first time: coloured pixels that disappear again (a splash) are not curves.
         last_without = max((at for at, count in counts if count < wanted), default=0.0)
         return next(at for at, _ in counts if at > last_without)
 
     def changed(self, box: Box, after: float) -> float | None:
-        """The Unix time, after ``after``, at which this part looked different; None if it does not yet."""
+        """Return the Unix time, after ``after``, at which this box changed; None if it has not changed."""
         crops = list(self._crops([box]))
         before = [crop for at, (crop,) in crops if at <= after][-1].astype(int)
         for at, (crop,) in crops:
@@ -137,13 +137,13 @@ def cropped(picture: np.ndarray, box: Box) -> np.ndarray:
 
 
 def coloured(picture: np.ndarray) -> int:
-    """Number of pixels with a colour."""
+    """Return the number of coloured pixels."""
     return int((picture.max(axis=-1).astype(int) - picture.min(axis=-1) > COLOURED).sum())
 
 
 @contextmanager
 def screencast(page: Page) -> Iterator[Screencast]:
-    """Pictures of the page while the block runs; they come in while Playwright waits for something."""
+    """Record screenshots of the page while the block runs; they arrive while Playwright waits."""
     devtools = page.context.new_cdp_session(page)
     cast = Screencast()
 

@@ -1,4 +1,4 @@
-"""A page that only counts: takes what widgets send to the browser, in place of a kernel's comms."""
+"""A page that only counts: it receives the widgets' messages in place of a kernel's comms."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class CountingComm(BaseComm):
 
 
 def count_what_is_sent(patch: pytest.MonkeyPatch) -> None:
-    """Have widgets made from now on send to the counting page."""
+    """Make widgets created from now on send to the counting page."""
     patch.setattr(comm, "create_comm", CountingComm)

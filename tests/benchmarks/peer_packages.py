@@ -1,4 +1,4 @@
-"""Environments with the packages of others, for comparison."""
+"""Environments with the packages of other projects, for comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def install(place: Path, *packages: str) -> Path:
-    """Install packages into a new environment of their own; return its programs, or skip the test."""
+    """Install packages into a new environment; return its folder of programs, or skip the test."""
     uv = shutil.which("uv") or "uv"
     for command in (
         [uv, "venv", "-q", "--python", sys.executable, str(place)],
@@ -24,7 +24,7 @@ def install(place: Path, *packages: str) -> Path:
 
 
 def version(programs: Path, package: str) -> str:
-    """Return the package's name and its version."""
+    """Return a package's name and version."""
     code = f"from importlib.metadata import version; print(version({package!r}))"
     command = [str(programs / "python"), "-c", code]
     return f"{package} {subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()}"

@@ -1,6 +1,6 @@
 """The kernel's half of the comparison: jupyter_rfb showing a run's frames.
 
-Crosses the boundary: `Rival`, used in a notebook's cell. What it drew and when is counted in the page.
+Crosses the boundary: `Rival`, used in a notebook's cell. The page counts the frames drawn and their times.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Rival(RemoteFrameBuffer):
 
     def send(self, content: dict[str, Any], buffers: Sequence[bytes] | None = None) -> None:
         if content.get("type") == "framebufferdata" and buffers and self.newest:
-            buffers = [buffers[0] + struct.pack("<d", self.newest.published)]  # no decoder minds
+            buffers = [buffers[0] + struct.pack("<d", self.newest.published)]  # ignored by decoders
         super().send(content, buffers)
 
     def handle_event(self, event: object) -> None:
-        """Clicks and sizes do not matter here."""
+        """Ignore clicks and resizes."""
 
     def end(self) -> None:
         self.timer.cancel()

@@ -1,4 +1,4 @@
-"""The process of a bridge to a simulated cluster: SOCKET NODES SLOTS SECONDS INTERVAL are its arguments."""
+"""The bridge process of a simulated cluster. Arguments: SOCKET NODES SLOTS SECONDS INTERVAL."""
 
 from __future__ import annotations
 

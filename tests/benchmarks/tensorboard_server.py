@@ -1,4 +1,4 @@
-"""TensorBoard beside our pages: serving, and written to."""
+"""TensorBoard for comparison: its server, and a writer of its events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import wait_until
 
 SETTINGS = """localStorage.setItem('_tb_global_settings', JSON.stringify(
     {autoReload: true, autoReloadPeriodInMs: 15000}))"""
-"""A page's script: look for new points every 15 s, its shortest interval."""
+"""Script for TensorBoard's page: load new points every 15 s, its shortest interval."""
 
 APPEND_EVENT = """
 import sys, time
@@ -33,7 +33,7 @@ for line in sys.stdin:
 
 @contextmanager
 def serving(programs: Path, events: Path, runs: int) -> Iterator[tuple[psutil.Popen, str]]:
-    """TensorBoard's server when it has read all runs; it looks for new points each second, not every five."""
+    """Run TensorBoard's server; yield when it has read all runs. It reloads every second, not every five."""
     port = free_port()
     options = ["--logdir", str(events), "--host", "127.0.0.1", "--port", str(port), "--reload_interval", "1"]
     command = [str(programs / "tensorboard"), *options]
@@ -56,7 +56,7 @@ def serving(programs: Path, events: Path, runs: int) -> Iterator[tuple[psutil.Po
 
 @contextmanager
 def writer(programs: Path, run: Path) -> Iterator[Callable[[int], object]]:
-    """Appends a point to a run's events, as a training that uses TensorBoard does."""
+    """Yield a function that appends a point to a run's events, as a training with TensorBoard does."""
     process = subprocess.Popen(
         [programs / "python", "-c", APPEND_EVENT, run],
         stdin=subprocess.PIPE,

@@ -1,8 +1,8 @@
 """Cost of arenas and operator processes: microseconds per operator call on CartPole with random operators,
-over the same loop in one process; and the speed of eight lanes against one.
+in excess of the same loop in one process; and the speed of eight lanes relative to one.
 
-Seconds of a step are taken from one step to the next within an episode, so resets do not count in the first
-table; in the second everything does. What is compared runs in turns.
+The first table times each step from the previous step of its episode, so resets do not count; the second
+includes everything. Compared variants run in turns.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_cost_of_an_operator_call(tmp_path: Path) -> None:
             measured[name].append(1e6 * median(_step_seconds(comparison.lanes[0], first)))
     rows = []
     for name, what, calls in (("one", "one lane", 1), ("two", "two lanes, random against random", 2)):
-        # Of two lanes in lockstep a step of all holds two calls.
+        # With two lanes in lockstep, one step of all lanes contains two calls.
         over = sorted(a / calls - b for a, b in zip(measured[name], measured["bare"], strict=True))
         spread = f"{median(over):.0f} ({over[0]:.0f} to {over[-1]:.0f})"
         rows.append(
@@ -113,7 +113,7 @@ def _start(root: Path, lanes: int) -> Comparison:
 
 
 def _play(comparison: Comparison) -> float:
-    """One episode on each seed in all lanes. Returns the steps of all lanes together per second."""
+    """Play one episode on each seed in all lanes; return the steps per second of all lanes together."""
     steps, began = 0, time.perf_counter()
     for seed in comparison.seeds:
         comparison.reset(seed)
@@ -124,7 +124,7 @@ def _play(comparison: Comparison) -> float:
 
 
 def _step_seconds(lane: Lane, first: int) -> Sequence[float]:
-    """Seconds from each step to the next of the lane's episodes from ``first`` on, by its telemetry."""
+    """Return the seconds between steps of the lane's episodes from ``first`` on, from its telemetry."""
     assert lane.folder is not None
     seconds, before = [], (-1, 0)
     for line in (lane.folder / "telemetry.jsonl").read_bytes().splitlines():

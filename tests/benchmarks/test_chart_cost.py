@@ -1,4 +1,4 @@
-"""The cost of a chart's update for the kernel and the connection, for short and long runs."""
+"""Cost of a chart update for the kernel and the connection, for short and long runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LongRun:
         self._chart = Chart()
 
     def update(self, settings: ChartSettings) -> tuple[float, int]:
-        """CPU seconds and bytes of taking in ten new lines and drawing them."""
+        """Append ten lines and draw them; return the CPU seconds and the bytes sent."""
         write_run(self._folder, 10, begin=self._lines, names=[RETURN])
         self._lines += 10
         before = CountingComm.sent

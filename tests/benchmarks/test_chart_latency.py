@@ -1,4 +1,4 @@
-"""From a line in a run's file to the chart: how late, with ten runs live."""
+"""Latency from a line in a run's file to the chart, with ten live runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mosaic_lab.widgets.runs.run_panel import RunPanel
 RUNS = size(10, 3)
 SECONDS = size(15.0, 2.0)
 
-# Each value is the moment it was written at, on the clock that all processes share.
+# Each value is the time of its writing, on a clock shared by all processes.
 WORKER = """
 import json, os, random, sys, time
 began = json.load(open(sys.argv[2]))["began"]
@@ -36,7 +36,7 @@ while True:
 
 
 class Latency:
-    """Latencies at which each value is first seen."""
+    """Time from the writing of each value until it is first seen."""
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -51,7 +51,7 @@ class Latency:
 
 
 Viewing = Callable[[list[Run], Latency], Callable[[], None]]
-"""Begins to look at runs and returns what ends it."""
+"""Starts viewing runs and returns a function that stops it."""
 
 
 def test_line_to_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def _measure(name: str, runs: list[Run], began: float, viewing: Viewing) -> list
     latency = Latency(began)
     stop = viewing(runs, latency)
     time.sleep(1)
-    latency.late.clear()  # what was there at the first look was written before the first look
+    latency.late.clear()  # values written before the first poll do not count
     cpu = cpu_seconds(lambda: time.sleep(SECONDS))
     late = list(latency.late)
     stop()
@@ -116,7 +116,7 @@ def _panels(panels: list[RunPanel], latency: Latency) -> Callable[[], None]:
     for panel in panels:
         for mark in panel.chart.box.children[0].marks:
             mark.observe(lambda change: latency.see(change["new"]), names="y")
-        panel.controls.smoothing = 0  # a smoothed curve does not show when its points were written
+        panel.controls.smoothing = 0  # smoothed values would not be times of writing
         panel.header.presence = [["page", 0, True]]
         panel.start()
 

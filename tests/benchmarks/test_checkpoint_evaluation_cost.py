@@ -1,7 +1,7 @@
-"""The cost of evaluating checkpoints for a training: CleanRL's PPO on CartPole with and without evaluations.
+"""Cost of checkpoint evaluations for a training: CleanRL's PPO on CartPole with and without them, in turns.
 
-In turns; ratios are taken within a pair. On a machine whose cores are all busy, a training loses at most the
-share of a core that evaluations take at their low priority.
+Ratios are taken within a pair. If all cores are busy, a training loses at most the share of a core that
+evaluations get at their low priority.
 """
 
 from __future__ import annotations

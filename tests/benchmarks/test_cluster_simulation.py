@@ -1,7 +1,7 @@
 """The number of cluster runs that one bridge and one panel can handle: a simulation without workers.
 
-The bridge, its mirrors and the index of the panel are the real ones. The engine below them is simulated, and
-this process stands for the keepers: it connects each run and records the states that the bridge reports.
+The bridge, its mirrors and the panel's index are real. The engine below them is simulated, and this process
+acts as the keepers: it connects each run and records the states that the bridge reports.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mosaic_lab.telemetry import RunFeed
 
 NODES, SLOTS = 200, 8
 RUNS = size(2000, 60)
-"""More than the slots, so that there is a queue."""
+"""More runs than slots, so that some are queued."""
 INTERVAL, MEASURED = 1.0, size(20.0, 3.0)
 WATCHED = size(50, 10)
 
@@ -98,7 +98,7 @@ def bridge_process(place: Path, seconds: float) -> Iterator[psutil.Process]:
 
 
 def latencies(runs: list[Run], seconds: float) -> list[float]:
-    """Seconds from a line's time to its value in the data of a chart."""
+    """Return the seconds from the timestamps of lines until their values are in chart data."""
     feeds = [RunFeed(run.path) for run in runs]
     newest = dict.fromkeys(range(len(feeds)), time.time())
     found = []
@@ -115,7 +115,7 @@ def latencies(runs: list[Run], seconds: float) -> list[float]:
 
 
 def measured(folder: Path, count: int) -> dict[str, float]:
-    """The figures for ``count`` runs, of which as many run as there are slots."""
+    """Return the figures for ``count`` runs; as many of them run as there are slots."""
     store = folder / "runs"
     runs = [run_in(store / f"run{number:05}", [], state=State.QUEUED) for number in range(count)]
     keepers_place = folder / "b.sock"

@@ -1,9 +1,9 @@
-"""Comparisons in JupyterLab: clicks and keys until they are seen, and the frames of many lanes.
+"""Comparisons in JupyterLab: latency of clicks and keys, and frame rates of many lanes.
 
 - Thirty clicks on Step all, in four lanes of CartPole, until the new frames of all lanes are drawn.
-- Games played in real time: the pace, the drawn steps, and the time from a key press to the first drawn frame
-  of a step that was played with it. The page notes each key and each drawn step; the telemetry has the
-  step in which a key was played.
+- Games played in real time: the pace, the share of steps drawn, and the time from a key press to the first
+  drawn frame of a step played with it. The page records each key press and each drawn step; the telemetry
+  has the step in which a key was played.
 - Eight lanes of Pong, played by random operators at 30 steps per second.
 """
 
@@ -30,7 +30,7 @@ SECONDS = size(10, 1)
 LANES, LANES_FPS = 8, 30
 GAMES = {  # steps per second, a key and its action, arguments of the environment
     "ALE/Pong-v5": (60, "ArrowRight", 2, {}),
-    "CarRacing-v3": (50, "ArrowDown", 4, {"continuous": False}),  # the brake: it stays on its track
+    "CarRacing-v3": (50, "ArrowDown", 4, {"continuous": False}),  # the brake: the car stays on the track
 }
 CLICK = """async () => {
     const lanes = document.querySelector(".mosaic-lanes"), {mosaicFrames} = lanes;
@@ -82,7 +82,7 @@ def table() -> Iterator[list[list[str]]]:
 
 
 def compared(page: Page, server: JupyterLab, name: str, call: str, *cells: str) -> Notebook:
-    """A notebook that shows ``lab.compare(call)`` with a picture in each lane."""
+    """Open a notebook with ``lab.compare(call)`` and wait until each lane has drawn a frame."""
     server.write_notebook(f"{name}.ipynb", [f"{SETUP}cmp = lab.compare({call})\ncmp", *cells])
     notebook = Notebook(page, server, f"{name}.ipynb")
     notebook.start(0)

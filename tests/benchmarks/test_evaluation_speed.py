@@ -1,9 +1,8 @@
-"""The speed of an evaluation: a CleanRL policy's episodes per second, against the same policy in a plain loop
-of one process with the same libraries, and the cost of a step; and a policy of Stable-Baselines3 beside its
-own `evaluate_policy`, with one environment and with 16.
+"""Speed of an evaluation: a CleanRL policy's episodes per second, compared with the same policy in a plain
+loop of one process with the same libraries, and the time per step; and a policy of Stable-Baselines3,
+compared with its own `evaluate_policy` on one environment and on 16.
 
-The loop calls the network as PyTorch does; beside it stands the same loop with the operator that the
-evaluation has, which acts faster than that.
+One loop calls the PyTorch network directly; a second loop uses the evaluation's operator, which acts faster.
 """
 
 from __future__ import annotations
@@ -177,8 +176,8 @@ def _plain_loop(code: str, checkpoint: str) -> tuple[float, int, list[float]]:
 
 
 def _seconds(evaluation: Evaluation) -> float:
-    """From the first step to the end of the last episode: starting the arenas does not count, as the imports
-    of the plain loop do not."""
+    """Return the seconds from the first step to the end of the last episode: starting the arenas does not
+    count, nor do the imports of the plain loop."""
     lines = [line for file in evaluation.path.glob("arenas/*/telemetry.jsonl") for line in file.open("rb")]
     begun = min(json.loads(line)["ts_unix_ns"] for line in lines if b'"type":"step"' in line) / 1e9
     records = [json.loads(line) for line in evaluation.folder.telemetry_path.read_bytes().splitlines()]

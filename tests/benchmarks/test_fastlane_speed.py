@@ -1,4 +1,4 @@
-"""The cost of publishing a frame, and of the check without a viewer."""
+"""Cost of publishing a frame, and of checking whether a frame is due."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HUD = Hud(
 
 
 def microseconds(action: Callable[[], object]) -> float:
-    """The median of ``CALLS`` calls, each measured by itself."""
+    """Return the median of ``CALLS`` calls, each timed separately."""
     taken = []
     for _ in range(CALLS):
         begun = time.perf_counter_ns()

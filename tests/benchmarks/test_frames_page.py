@@ -1,10 +1,10 @@
-"""Frames in JupyterLab, ours against jupyter_rfb: the same run, page, kernel and server, one after the other.
+"""Frames in JupyterLab, compared with jupyter_rfb: the same run, page, kernel and server, viewers in turns.
 
-Drawn frames are counted in the page, ours by the view's own counters, jupyter_rfb's by its image's loading.
-The age of a frame lies between its being published by the worker and its being drawn. Kernel CPU is the whole
-kernel's, reading the ring included. Both viewers ask for 60 frames/s; the worker publishes more. Eight tiles
-ask for 30 each. One more row is of a server that lets small messages wait for each other, as Jupyter's does
-without our extension.
+The page counts drawn frames: ours by the view's own counters, jupyter_rfb's by the loads of its image. The
+age of a frame is the time from its publication by the worker until it is drawn. Kernel CPU is that of the
+kernel's process, including reads of the ring. Both viewers request 60 frames/s; the worker publishes more.
+Eight tiles request 30 each. One more row is measured with a server that delays small messages, as Jupyter's
+server does without our extension.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from playwright.sync_api import Browser, Page
 from support import start_painter, store
 
 ROUNDS, SECONDS = size((3, 5), (1, 1))
-MINUTES, STRETCH = size((120, 10), (2, 1))  # of which the first half fills the recording of the last minute
+MINUTES, STRETCH = size((120, 10), (2, 1))  # the first half fills the one-minute recording
 FPS = 60
 TILES, TILES_FPS = 8, 30
 CONTENTS = {
@@ -52,7 +52,7 @@ SHOW_THEIRS = f"rival = Rival(str(runs[0].path), {FPS}); rival"
 END_THEIRS = "rival.end()"
 CELLS = [SETUP, SHOW_OURS, END_OURS, SHOW_THEIRS, END_THEIRS]
 
-# jupyter_rfb makes an image of each message, at the end of which `Rival` writes when it was published.
+# jupyter_rfb makes an image of each message; `Rival` appends the frame's time of publication to it.
 COUNT_THEIRS = """
 window.theirAges = [];
 const published = new Map();
@@ -83,12 +83,12 @@ FORGET_OURS = """() => {
     return counted;
 }"""
 THEIR_AGES = "(seconds) => new Promise((resolve) => setTimeout(() => resolve(theirAges), 1000 * seconds))"
-SETTLE_MS = 2000  # then what is sized by measurement has been sized
+SETTLE_MS = 2000  # until measured sizes have settled
 
 
 @dataclass
 class Shown:
-    """Frames drawn in an interval: per second and tile, their ages, kernel CPU for each."""
+    """Frames drawn in an interval: their rates per tile, their ages, kernel CPU per frame."""
 
     rates: list[float]
     ages_ms: list[float]
@@ -111,7 +111,7 @@ class Stage:
         self.kernel = psutil.Process(int(self.notebook.output(0).first.inner_text().split()[1]))
 
     def measure(self, watch: Callable[[], Any]) -> tuple[Any, float]:
-        """The result of ``watch``, and the kernel's CPU seconds meanwhile."""
+        """Return the result of ``watch``, and the kernel's CPU seconds in the meantime."""
         before = sum(self.kernel.cpu_times()[:2])
         seen = watch()
         return seen, sum(self.kernel.cpu_times()[:2]) - before
@@ -168,7 +168,7 @@ def server(
 
 @pytest.fixture
 def paint(server: JupyterLab, tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """Starts painters, ``paint(count, **hyperparameters)``, and returns the folder of their notebook."""
+    """``paint(count, **hyperparameters)`` starts painters and returns the folder of their notebook."""
     folder = server.root / tmp_path.name
     with store(folder / "mosaic_runs", max_running=TILES) as supervisor:
 

@@ -1,8 +1,8 @@
-"""Cost of frames for a training: steps per second of CleanRL's PPO on CartPole with frames off, on and not
-watched, and watched by another process at 30 frames a second.
+"""Cost of frames for a training: steps per second of CleanRL's PPO on CartPole with frames off, on without a
+viewer, and watched by another process at 30 frames/s.
 
-One run of each a round, in turning order; ratios are taken within a round. The speed is read from the files
-that the script writes, so start-up does not count. The worker's environment is installed first if it is
+Each round has one run of each, in rotating order; ratios are taken within a round. The speed is read from the
+files that the script writes, so start-up does not count. The worker's environment is installed first if it is
 missing.
 """
 
@@ -87,7 +87,7 @@ def test_frames_and_training_throughput(tmp_path: Path) -> None:
 
 
 def _watch(folder: Path) -> float:
-    """Watch a run to its end from a process of its own. Returns the frames that it saw per second."""
+    """Watch a run to its end from another process; return the frames per second that it saw."""
     command = [sys.executable, "-c", WATCH, str(folder), str(FPS), str(TIMEOUT)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT + 60)
     times = json.loads(done.stdout)

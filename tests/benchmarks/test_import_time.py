@@ -1,4 +1,4 @@
-"""The time that ``import mosaic_lab`` adds to a notebook's start."""
+"""Time that ``import mosaic_lab`` adds to a notebook's start."""
 
 from __future__ import annotations
 

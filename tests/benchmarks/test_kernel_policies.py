@@ -1,7 +1,7 @@
-"""Policies in the kernel: microseconds of a call with one observation, and observations a second in arrays.
+"""Policies in the kernel: microseconds per call with one observation, and observations per second in batches.
 
-CartPole's PPO with the networks of each library's defaults. A quiet machine shows more than a busy one: the
-first quartile of the calls is given beside the median.
+CartPole's PPO with each library's default networks. The first quartile of the calls is given beside the
+median, since other processes slow some calls down.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Our overhead in a call of a language model, and the speed of a replay."""
+"""Overhead of MOSAIC Lab in a call of a language model, and the speed of a replay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dialog(step: int) -> list[Turn]:
-    """A prompt as long as one of MiniGrid with a history: about 4,000 characters."""
+    """Return a prompt as long as MiniGrid's with a history: about 4,000 characters."""
     dialog = [
         Turn("user" if n % 2 else "assistant", f"Step {step - n}. You see a wall, a red ball. " * 6)
         for n in range(15)
@@ -34,7 +34,7 @@ def dialog(step: int) -> list[Turn]:
 
 
 def cost_of(action: Callable[..., object], *given: object) -> tuple[float, float]:
-    """Milliseconds on the clock, and of this thread's CPU."""
+    """Return the wall-clock milliseconds of a call, and those of this thread's CPU time."""
     began, worked = time.perf_counter(), time.thread_time()
     action(*given)
     return 1e3 * (time.perf_counter() - began), 1e3 * (time.thread_time() - worked)
@@ -54,7 +54,7 @@ def test_our_side_of_a_call(language_server: FakeServer, tmp_path: Path) -> None
             took = {first: cost_of(first, turns), second: cost_of(second, turns)}
             pairs.append((took[ask], took[bare]))
         for index, what in enumerate(("clock", "CPU")):
-            both = [(mine[index], theirs[index]) for mine, theirs in pairs[10:]]  # connections are open
+            both = [(mine[index], theirs[index]) for mine, theirs in pairs[10:]]  # after the warm-up
             added = sorted(mine - theirs for mine, theirs in both)
             rows.append(
                 [
@@ -74,7 +74,7 @@ def test_our_side_of_a_call(language_server: FakeServer, tmp_path: Path) -> None
 
 
 def recorded_call(one: LanguageModel) -> Callable[..., object]:
-    """A call in a step of its own."""
+    """Return a function that queries the model, each time in a new step."""
     steps = itertools.count()
 
     def call(turns: list[Turn]) -> object:
@@ -85,7 +85,7 @@ def recorded_call(one: LanguageModel) -> Callable[..., object]:
 
 
 def bare_call(server: FakeServer, provider: str, name: str) -> Callable[..., object]:
-    """The same call through the SDK alone, with the same client for all."""
+    """Return a function that makes the same call through the SDK alone, with one client for all calls."""
     if provider == "openai":
         import openai
 

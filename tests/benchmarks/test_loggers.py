@@ -1,4 +1,4 @@
-"""Logging metrics and reading them back, beside TensorBoard, Weights & Biases (offline) and trackio."""
+"""Logging and reading back metrics, compared with TensorBoard, Weights & Biases (offline) and trackio."""
 
 from __future__ import annotations
 

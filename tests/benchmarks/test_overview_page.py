@@ -1,8 +1,8 @@
-"""All runs in JupyterLab: the panel of 1,000, the workspace of 200, and TensorBoard beside it.
+"""All runs in JupyterLab: the panel of 1,000 runs, the workspace of 200, and TensorBoard for comparison.
 
-What is drawn, and when, is read from pictures that Chromium sends of each change of the page, ours and
-TensorBoard's alike. Frames are the times between two animation frames; the baseline is the same page at rest,
-which on a busy machine misses frames too.
+The time at which curves are drawn, ours and TensorBoard's, is read from the screenshots that Chromium sends
+of each change of the page. Frame times are those between two animation frames; the baseline is the same page
+at rest, which also misses frames on a busy machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RUNS, PLOTTED, LIVE = size((1000, 200, 10), (100, 6, 2))
 RIVALS, UPDATES = size((50, 3), (4, 1))
 ROUNDS, LIVE_SECONDS, IDLE_SECONDS = size((5, 15, 20), (1, 2, 2))
 STEPS = itertools.accumulate(itertools.repeat(2), operator.mul, initial=20_000)
-"""Steps far to the right of all before."""
+"""Steps that are each far to the right of all earlier points."""
 TENSORBOARD_SECONDS = 60
 SETTLE_MS = 3000
 
@@ -105,7 +105,7 @@ def server(tmp_path: Path, browser: Browser) -> Iterator[JupyterLab]:
 
 
 def processes_of(server: JupyterLab) -> dict[str, psutil.Process]:
-    """The server's process, and where there are ones its reader and the kernel."""
+    """Return the server's process and, if they exist, those of its reader and the kernel."""
     port = server.url.rpartition(":")[2]
     [process] = [one for one in psutil.Process().children() if f"--ServerApp.port={port}" in one.cmdline()]
     found = {"server": process}
@@ -118,7 +118,7 @@ def processes_of(server: JupyterLab) -> dict[str, psutil.Process]:
 
 
 def alone(folders: Iterable[Path]) -> None:
-    """Make these runs of no group, so that each has a line of its own."""
+    """Remove these runs from their groups, so that each has its own line."""
     for folder in folders:
         launch = json.loads((folder / "launch.json").read_text())
         write_json(folder / "launch.json", launch | {"group": None})
@@ -126,7 +126,7 @@ def alone(folders: Iterable[Path]) -> None:
 
 @contextmanager
 def alive(folders: Iterable[Path]) -> Iterator[None]:
-    """Have these runs be alive, as their keepers would."""
+    """Mark these runs as alive, as their keepers would."""
     with ExitStack() as locks:
         for folder in folders:
             files = RunFolder(folder)
@@ -167,7 +167,7 @@ def median_row(name: str, values: list[float], target: str) -> list[str]:
 
 
 def fresh(page: Page, server: JupyterLab, workspace: str) -> None:
-    """A JupyterLab without anything open, at rest."""
+    """Load a JupyterLab with nothing open, and wait until it is at rest."""
     page.goto(server.address(f"lab/workspaces/{workspace}"))
     page.wait_for_function("window.jupyterapp")
     page.evaluate("jupyterapp.restored")
@@ -186,7 +186,7 @@ def test_panel_of_many_runs(chromium: Chromium, server: JupyterLab, table: list[
             fresh(page, server, f"panel{number}")
             assert not page.locator(f"{grid} .mosaic-runs-line").first.is_visible()
             opened.append(page.evaluate(SHOWN) / 1000)
-        page.wait_for_timeout(SETTLE_MS)  # then JupyterLab has written what is open
+        page.wait_for_timeout(SETTLE_MS)  # until JupyterLab has saved its layout
         for _ in range(ROUNDS):
             began = time.time()
             page.reload(wait_until="commit")
@@ -217,13 +217,13 @@ def test_panel_of_many_runs(chromium: Chromium, server: JupyterLab, table: list[
 
 
 def rest(page: Page) -> None:
-    """Leave the page alone, without a cursor: JupyterLab's own, while it blinks, takes 4 % of a core."""
+    """Leave the page idle, without a cursor: JupyterLab's blinking cursor takes 4 % of a core."""
     page.evaluate("document.activeElement.blur()")
     page.wait_for_timeout(3 * SETTLE_MS)
 
 
 def idle(chromium: Chromium, server: JupyterLab) -> dict[str, float]:
-    """Percent of a core that each process takes while the user does nothing."""
+    """Return the percentage of a core that each process takes while the user does nothing."""
     known = {name: [process] for name, process in processes_of(server).items()}
     known["page"] = chromium.renderers()
     before = {name: cpu(processes) for name, processes in known.items()}
@@ -236,14 +236,14 @@ def cpu(processes: list[psutil.Process]) -> float:
 
 
 def boxes(page: Page, charts: str) -> list[dict[str, float]]:
-    """Positions of completely visible charts, without their borders."""
+    """Return the positions of the completely visible charts, without their borders."""
     height = page.evaluate("innerHeight")
     found = [one.bounding_box() for one in page.locator(charts).all()]
     return [{**box} for box in found if box and box["y"] >= 0 and box["y"] + box["height"] <= height]
 
 
 def watched(page: Page, act: Callable[[], object], charts: str) -> tuple[Screencast, float]:
-    """Pictures of the page from ``act`` on until nothing in its charts changes, and when that was called."""
+    """Record the page from ``act`` until its charts are complete; return the recording and its start time."""
     with screencast(page) as cast:
         began = time.time()
         act()
@@ -260,7 +260,7 @@ def test_workspace(chromium: Chromium, server: JupyterLab, table: list[list[str]
     folder.mkdir()
     runs = make_runs(folder, PLOTTED)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MOSAIC_LAB_HOME", str(tmp_path / "home"))  # the server's
+        patch.setenv("MOSAIC_LAB_HOME", str(tmp_path / "home"))  # the server's home
         read_all(runs, ColumnPool(ColumnCache()))
     ids = [run.id for run in runs]
     args = {"store": str(folder), "runs": ids}
@@ -274,7 +274,7 @@ def test_workspace(chromium: Chromium, server: JupyterLab, table: list[list[str]
             every.append(cast.drawn(seen, 0.98) - began)
         still = page.evaluate(FRAMES, [LIVE_SECONDS, ""])
         live = [run.path for run in runs[:LIVE]]
-        for path in live:  # files of their own, to be appended to
+        for path in live:  # replaces hard links, to append to the files
             shutil.copy(path / "telemetry.jsonl", path / "own")
             (path / "own").replace(path / "telemetry.jsonl")
 
@@ -298,7 +298,7 @@ def test_workspace(chromium: Chromium, server: JupyterLab, table: list[list[str]
 
 
 def delays(page: Page, chart: str, write: Callable[[int], object], seconds: float) -> list[float]:
-    """Times from the writing of points, far to the right of all others, to the page."""
+    """Return the times from writing points, far to the right of all others, until the page changes."""
     taken = []
     for number in range(UPDATES):
         [box, *_] = boxes(page, chart)

@@ -1,7 +1,7 @@
 """Time to load the curves of a workspace's charts: parsed once, then mapped from the cache.
 
-Many runs of many lines with six metrics each. Their files are hard links to a few, so that the benchmark
-fits on a disk; parsing and the cache know nothing of that.
+Many runs of many lines with six metrics each. Their files are hard links to a few files, so that the
+benchmark fits on a disk; parsing and the cache are not affected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ START = 1_760_000_000.0
 
 
 def write_file(path: Path, kind: int) -> Path:
-    """A stream of ``LINES`` lines with a value of each metric."""
+    """Write a telemetry file of ``LINES`` lines, each with a value of each metric."""
     with path.open("w") as file:
         for index in range(LINES):
             values = {
@@ -64,7 +64,7 @@ def read_all(runs: list[Run], pool: ColumnPool) -> None:
 
 
 def update_of_live_runs(folder: Path, cache: ColumnCache) -> list[str]:
-    """A row of the table: one chart of ten live runs, each with as many points as the others."""
+    """Return a table row: the update of one chart of ten live runs, each with ``LINES`` points."""
     pool, runs = ColumnPool(cache), []
     with ExitStack() as locks:
         for index in range(10):
@@ -124,11 +124,11 @@ def test_curves_of_many_runs(tmp_path: Path) -> None:
         return seconds(lambda: curves(runs, request, pool).answer())
 
     def raw() -> float:
-        """Time to read the bytes of the curves' files, and nothing else."""
+        """Time to read only the bytes of the curves' files."""
         return seconds(lambda: [len(run.folder.telemetry_path.read_bytes()) for run in runs])
 
     def workspace() -> float:
-        """As a page opens it, in a process that has read nothing yet."""
+        """Time for the charts of a new page, in a process that has read nothing yet."""
         fresh = ColumnPool(cache)
         return seconds(lambda: [curves(runs, CurveRequest(name), fresh).answer() for name in METRICS])
 

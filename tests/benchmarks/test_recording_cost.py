@@ -1,7 +1,7 @@
-"""The cost of recorded observations: microseconds a step, and bytes on the disk, for vectors and pictures.
+"""Cost of recorded observations: microseconds per step and bytes on disk, for vectors and images.
 
-Time is from the end of an evaluation's first episode to the end of its last, in one arena, everything
-included; with and without recordings in turns.
+The time is measured from the end of an evaluation's first episode to the end of its last, in one arena,
+everything included; evaluations with and without recordings take turns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mosaic_lab.arenas.request import Record
 from mosaic_lab.evaluation import Evaluation
 
 PAIRS = size(5, 1)
-GAMES = {  # episodes, steps each at most
+GAMES = {  # episodes, maximum steps per episode
     "CartPole-v1": (size(400, 3), None),
     "MiniGrid-Empty-8x8-v0": (size(20, 2), 256),
     "ALE/Pong-v5": (size(4, 2), size(1_000, 20)),

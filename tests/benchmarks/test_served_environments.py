@@ -1,4 +1,4 @@
-"""What it costs to step environments that another process serves, where the worker could make them itself."""
+"""Cost of stepping environments that another process serves, relative to the training's own process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WITHOUT_FRAMES = {"fastlane": {"enabled": False}}
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch has one thread, as in a run; several would compete with the processes of environments."""
+    """Give PyTorch one thread, as in a run; more threads would compete with the environments' processes."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
@@ -56,7 +56,7 @@ SLOW = {"num_envs": 4, "n_steps": 64, "n_epochs": 1, "net_arch": [4]}
 SMALL_PICTURES = ["grey", {"resize": [32, 32]}, "flat"]
 PICTURES = {**SLOW, "wrappers": SMALL_PICTURES, "total_timesteps": size(2_048, 512)}
 FAMILIES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
-    # family: training library, algorithm, the worker of the environment, the rest, target with two processes
+    # id: training library, algorithm, the environment's worker, configuration, target with two processes
     "VizdoomBasic-v1": (
         *("sb3", "ppo", "visual"),
         {**PICTURES, "wrappers": ["image", *SMALL_PICTURES]},
@@ -74,7 +74,7 @@ FAMILIES: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("env_id", FAMILIES)
 def test_a_family_installed_by_hand(env_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare one and two processes of its worker with the environment in the training's own process."""
+    """Compare an environment in one and two server processes with one in the training's own process."""
     library, algorithm, family, config, target = FAMILIES[env_id]
     environment = ensure(family, print)
     packages = next(environment.python.parents[1].glob("lib/python*/site-packages"))
@@ -137,7 +137,7 @@ def test_training_throughput(
 
 
 def test_start(worker: TrainingWorker) -> None:
-    """Compare the whole times of trainings of one small update."""
+    """Compare the total times of trainings with one small update."""
 
     def seconds(**config: object) -> float:
         began = time.monotonic()
@@ -156,7 +156,7 @@ def test_start(worker: TrainingWorker) -> None:
 
 
 def served(worker: TrainingWorker) -> dict[str, object]:
-    """Return the part of a configuration by which the worker itself serves the environment."""
+    """Return the part of a configuration that makes the worker itself serve the environment."""
     return {"environment_server": {"worker": "sb3", "command": worker.command()}}
 
 

@@ -1,4 +1,4 @@
-"""How long a training takes to its first metric and as a whole: cold, warm, and upstream's script alone."""
+"""Time of a training to its first metric and to its end: cold, warm, and upstream's script alone."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from mosaic_lab.keeper.warm_workers import WARM_WORKERS
 
 ROUNDS, STEPS = size(3, 1), size(3_000, 1_024)
 TRAINING = {"algorithm": "ppo", "env": "CartPole-v1", "total_timesteps": STEPS}
-EPISODE = "global_step="  # what the script prints at the end of each
+EPISODE = "global_step="  # printed by the script at the end of each episode
 
 Seconds = tuple[float, float]
-"""To the first metric and to the end."""
+"""Seconds to the first metric and to the end."""
 
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Seconds]:
-    """Train by upstream's script."""
+    """A function that trains with upstream's script."""
     folder, command = tmp_path_factory.mktemp("bare"), upstream_command(TRAINING)
     variables = compose_variables(os.environ)
 

@@ -1,4 +1,4 @@
-"""The speed of summaries with bootstrap intervals."""
+"""Speed of summaries with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], tuple[int, ...], str]] = {
     "26 tasks x 10 runs": (tuple(f"task {task}" for task in range(26)), (10,), ""),
     f"5 runs of {RUNS:,} episodes": (("task",), (5, RUNS), ""),
 }
-"""By names of shapes of scores: tasks, the scores of a task, the target."""
+"""Shapes of scores by name: the tasks, the shape of a task's scores, the target."""
 
 
 def test_summaries() -> None:
@@ -44,5 +44,5 @@ def improvement(first: NDArray[np.float64], second: NDArray[np.float64]) -> obje
 
 
 def best(action: Callable[[], object]) -> float:
-    """The seconds of the fastest of `ROUNDS` calls."""
+    """Return the seconds of the fastest of `ROUNDS` calls."""
     return min(seconds(action) for _ in range(ROUNDS))

@@ -1,5 +1,5 @@
-"""The time and memory for a store of 10,000 ended runs: `Lab()` and `lab.runs` in a new kernel, and the rows
-of the panel in a new reader of the page's."""
+"""Time and memory for a store of 10,000 finished runs: `Lab()` and `lab.runs` in a new kernel, and the
+panel's rows in a new reader process of the server."""
 
 from __future__ import annotations
 

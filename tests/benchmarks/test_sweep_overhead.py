@@ -1,4 +1,4 @@
-"""The overhead of a sweep's trial: the same trainings by us, in a shell loop, and by Optuna with joblib."""
+"""Overhead of a sweep's trial: the same trainings in a sweep, in a plain loop, and by Optuna with joblib."""
 
 from __future__ import annotations
 

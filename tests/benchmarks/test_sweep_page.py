@@ -1,7 +1,7 @@
-"""A sweep of 500 trials in JupyterLab beside one of 50: how long until its live panel is drawn, and what its
-updates cost the page and the kernel.
+"""A sweep of 500 trials in JupyterLab compared with one of 50: the time until its live panel is drawn, and
+the cost of its updates for the page and the kernel.
 
-The trials are recorded by a process that trains nothing, with the sweep's own writers, one more each second.
+A process that trains nothing records the trials with the sweep's own writers, one more each second.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cost:
 
 
 def cost(server: JupyterLab, browser: Browser, trials: int) -> Cost:
-    """Open the live panel of a sweep that has so many trials and gets more."""
+    """Measure the live panel of a sweep that has this number of trials and gets more."""
     folder = server.root / f"of-{trials}"
     sweep = stored.start(folder / "mosaic_runs", trials + 10_000, trials)
     try:

@@ -1,4 +1,4 @@
-"""The speed of reading telemetry: lines to columns, points to tables, and the cost of watching idle runs."""
+"""Speed of reading telemetry: lines to columns, points to tables, and the cost of polling idle runs."""
 
 from __future__ import annotations
 

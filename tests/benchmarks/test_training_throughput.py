@@ -1,8 +1,8 @@
-"""Trainings under us against the same by upstream alone: steps per second, and CPU seconds of the whole run.
+"""Trainings in MOSAIC Lab compared with upstream alone: steps per second, and CPU seconds of the run.
 
-One algorithm of each family that a library has: on-policy, off-policy, from a dataset, of teams. Both sides
-have the same hyperparameters, seed, threads and variables. A worker's environment is installed first if it is
-missing."""
+One algorithm of each kind that a library has: on-policy, off-policy, offline, multi-agent. Both sides have
+the same hyperparameters, seed, threads and environment variables. A worker's environment is installed first
+if it is missing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
 
 
 def _dataset(lab: Lab, training: Training, steps: int) -> dict[str, Any]:
-    """What an offline algorithm learns from, the last steps of a DQN; and nothing is evaluated in between."""
+    """Return settings for an offline algorithm: a DQN's last steps as dataset, no evaluations in between."""
     given = {"env": training.env_id, "seed": SEED, "total_timesteps": 5_000, "save_buffer": True}
     run = lab.train(training.worker, algorithm="dqn", **given)
     assert isinstance(run, Run)

@@ -1,6 +1,6 @@
 """Time to open, page through and search a transcript, through the methods that a page calls.
 
-The recording is written by the recorder of the operators' processes.
+The recording is written by the same recorder as in operator processes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The trainings that are measured, each under us and by upstream alone, and how fast either was.
+"""The measured trainings, each in MOSAIC Lab and by upstream alone, and the speeds of both.
 
-Speeds are steps between the first and the last update that was logged over the time between them, so on both
-sides neither start-up counts nor what comes before anything is learned.
+A speed is the number of steps between the first and the last logged update, divided by the time between them,
+so neither start-up nor steps before learning begins count on either side.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT = 1800
 HERE = Path(__file__).parent
 WORKERS = HERE.parents[1] / "workers"
 SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]}
-_OF_WORKERS = {  # what workers set for themselves; and no GPU, as for a run that requests none
+_OF_WORKERS = {  # variables that workers set, and no GPU, as for a run that requests none
     "CUDA_VISIBLE_DEVICES": "",
     "NUMBA_DISABLE_JIT": "1",
     "RAY_DEDUP_LOGS": "0",
@@ -51,9 +51,9 @@ Bare = Callable[[WorkerEnvironment, dict[str, Any], Path], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Training:
-    """A training of so many `steps`. `speed` is that of a run, `bare` trains by upstream alone with the
-    configuration that the worker resolved, in a folder of its own, and returns the speed of that and the CPU
-    seconds that it took. `offline`: learns from a dataset, which is recorded first.
+    """A training of `steps` steps. `speed` returns the speed of a run; `bare` trains by upstream alone with
+    the configuration that the worker resolved, in a given folder, and returns its speed and its CPU seconds.
+    `offline`: learns from a dataset, which is recorded first.
     """
 
     worker: str
@@ -71,7 +71,7 @@ class Training:
 
 
 def by_telemetry(part: str) -> Speed:
-    """From the first to the last metric with this in its name."""
+    """Measure from the first to the last metric whose name contains ``part``."""
 
     def speed(environment: WorkerEnvironment, run: Run) -> float:
         lines = (json.loads(line) for line in (run.path / "telemetry.jsonl").open())
@@ -91,7 +91,7 @@ def by_tensorboard(environment: WorkerEnvironment, run: Run) -> float:
 
 
 def script(name: str) -> Bare:
-    """A script beside this file, which prints its speed last."""
+    """Train with a script in this folder, whose last line of output is its speed."""
 
     def bare(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
         config = folder / "config.json"
@@ -103,7 +103,7 @@ def script(name: str) -> Bare:
 
 
 def upstream_command(training: Mapping[str, Any]) -> list[str]:
-    """Upstream's script of CleanRL with the command line that the worker gives to it."""
+    """Return the command of CleanRL's script with the arguments that the worker passes to it."""
     worker = ensure("cleanrl")
     config = TrainRequest(worker="cleanrl", **training).config()
     resolved = dry_run(worker.command(), config, compose_variables(os.environ))
@@ -111,14 +111,14 @@ def upstream_command(training: Mapping[str, Any]) -> list[str]:
 
 
 def cleanrl(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
-    """Upstream's script with the command line that the worker gives to it."""
+    """Run upstream's script with the arguments that the worker passes to it."""
     command = ["-m", resolved["upstream"]["script"], *resolved["arguments"]]
     _, cpu = _alone(environment, command, folder)
     return steps_per_second(environment, folder), cpu
 
 
 def jumanji(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
-    """The worker's own script: SBX's PPO, or upstream's A2C in whole epochs, here of 51,200 steps."""
+    """Run the script of the worker's tests: SBX's PPO, or upstream's A2C in full epochs of 51,200 steps."""
     algorithm, values = resolved["algorithm"], resolved["hyperparameters"]
     if algorithm == "a2c":
         values = {f"env.network.{name}": values[name] for name in SMALL_NETWORKS}
@@ -133,7 +133,7 @@ def jumanji(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Pa
 
 
 def _alone(environment: WorkerEnvironment, arguments: list[str], folder: Path) -> tuple[str, float]:
-    """The last line that it prints, and its CPU seconds."""
+    """Run the interpreter with these arguments; return its last line of output and its CPU seconds."""
     before = children_cpu_seconds()
     done = subprocess.run(
         [str(environment.python), *arguments],
@@ -148,14 +148,14 @@ def _alone(environment: WorkerEnvironment, arguments: list[str], folder: Path) -
 
 
 def steps_per_second(environment: WorkerEnvironment, folder: Path) -> float:
-    """By the losses in the TensorBoard files below ``folder``."""
+    """Return the speed from the losses in the TensorBoard files below ``folder``."""
     command = [str(environment.python), "-c", READ_SPEED, str(folder)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 _TIANSHOU, _XUANCE, _RLLIB = map(script, ("bare_tianshou.py", "bare_xuance.py", "bare_rllib.py"))
-_IN_PROCESS = {"num_env_runners": 0}  # RLlib's environments, as its DQN has them by default
-_TEAM = _IN_PROCESS | {"train_batch_size_per_learner": 1000}  # several updates in as many seconds
+_IN_PROCESS = {"num_env_runners": 0}  # environments in the main process, RLlib's default for DQN
+_TEAM = _IN_PROCESS | {"train_batch_size_per_learner": 1000}  # about one update per second
 
 TRAININGS = [
     Training("cleanrl", "ppo", "CartPole-v1", 100_000, by_tensorboard, cleanrl),
