@@ -141,8 +141,8 @@ def in_general(reason: str, env_id: str) -> str:
 
 
 def against_served(lab: Lab, library: str, training: dict[str, Any], first: float) -> tuple[float, float]:
-    """Return the median, over pairs of trainings, of the speed with a served environment relative to the
-    library's own, and the median of the own speed; ``first`` is the own speed already measured."""
+    """Return two medians over pairs of trainings: the speed with a served environment relative to the speed in
+    process, and the speed in process, of which ``first`` is a previous measurement."""
     served: list[float] = []
     own = [first]
     for pair in range(PAIRS):

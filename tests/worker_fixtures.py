@@ -49,7 +49,7 @@ def mosaic_home(request: pytest.FixtureRequest) -> Iterator[Path]:
         fcntl.flock(used, fcntl.LOCK_SH)
         yield home
         del os.environ["MOSAIC_LAB_HOME"]
-        with suppress(BlockingIOError):  # another process of the session continues
+        with suppress(BlockingIOError):  # another process of the session still uses the home
             fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(home, ignore_errors=True)
 

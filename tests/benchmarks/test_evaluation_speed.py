@@ -126,7 +126,7 @@ def test_an_sb3_policy_beside_evaluate_policy(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.timeout(3600)  # a training, and nine times all episodes
+@pytest.mark.timeout(3600)  # a training and nine passes over all episodes
 def test_a_policy_on_a_thousand_seeds(tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path)
     run = lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=size(50_000, 1_024), frames=False)

@@ -32,7 +32,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     for index in range(int(settings.get("malformed", 0))):
         os.write(telemetry.fileno(), b"this is not JSON, %d\n" % index)
     while "after" in settings and not Path(settings["after"]).exists():
-        time.sleep(0.02)  # polls for a file that the test makes
+        time.sleep(0.02)  # polls for a file that the test creates
     dice = random.Random(f"{config.algorithm} {config.seed}")
     turn = 0.45 + dice.uniform(-0.12, 0.12)
     begun = time.monotonic()

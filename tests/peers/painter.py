@@ -31,7 +31,7 @@ from mosaic_contract.telemetry import Telemetry
 
 BITS = 32
 EPISODE_STEPS = 200
-CELLS = 16  # of a grid, along each side
+CELLS = 16  # per side of a grid
 MAX_SCENES, SCENES_BYTES = 16, 32 << 20
 
 Shape = tuple[int, int, int]

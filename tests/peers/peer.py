@@ -42,7 +42,7 @@ def meet() -> None:
     if "hold" in OPTIONS:
         Path(OPTIONS["hold"]).touch()
         while not Path(OPTIONS["go"]).exists():
-            time.sleep(0.01)  # polls for a file that the test makes
+            time.sleep(0.01)  # polls for a file that the test creates
 
 
 def leave_on_sigterm() -> None:

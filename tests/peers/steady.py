@@ -27,7 +27,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
             telemetry.heartbeat()  # more often than the heartbeat thread, so that tests need not wait
         if go.exists():
             break
-        time.sleep(0.005)  # the pace of its reports, until the test makes the file
+        time.sleep(0.005)  # the pace of its reports, until the test creates the file
     return {}
 
 

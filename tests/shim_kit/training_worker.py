@@ -44,7 +44,7 @@ class Finished:
     outside: list[str] = field(default_factory=list)
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        """The payloads of all events of a kind."""
+        """Return the payloads of all events of a kind."""
         return [message["payload"] for message in self.messages if message.get("event") == kind]
 
     @property
@@ -64,7 +64,7 @@ class Finished:
         }
 
     def series(self, name: str) -> list[tuple[int, float]]:
-        """(step, value) of one metric, in the order written."""
+        """Return (step, value) of one metric, in the order written."""
         return [(one["step"], one["values"][name]) for one in self.events("metrics") if name in one["values"]]
 
     @property

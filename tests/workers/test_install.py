@@ -75,7 +75,7 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(
     record = json.loads((own_home / "workers" / "toy" / "environment.json").read_text())
     assert record["python_version"] == environment.python_version != ""
 
-    # What is installed is not installed again.
+    # An installed worker is not installed again.
     lines.clear()
     assert workers.install(shim, progress=lines.append) == environment
     assert workers.ensure("toy", progress=lines.append) == environment

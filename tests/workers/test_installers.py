@@ -49,7 +49,7 @@ def test_the_second_of_two_installers_waits_and_takes_what_the_first_built(
     shim = shim_with_upstream(tmp_path)
     first = start_installer(shim, own_home)
     assert first.stdout is not None
-    assert "worker 'toy' from here" in first.stdout.readline()  # it holds the lock
+    assert "worker 'toy' from here" in first.stdout.readline()  # the first installer holds the lock
 
     second = start_installer(shim, own_home)
     first_output, _ = first.communicate(timeout=120)
@@ -84,7 +84,7 @@ def test_an_installer_killed_at_a_random_moment_leaves_nothing_that_is_used(
     installer.wait(timeout=10)
 
     found = workers.find("toy")
-    if found is not None:  # it had finished
+    if found is not None:  # the installer had finished
         assert workers.describe(found)["metadata"]["upstream_version"] == "1.0"
     environment = workers.install(shim)
 

@@ -36,7 +36,7 @@ def make_venv(folder: Path, *packages: str) -> Path:
 
 
 def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Path) -> None:
-    """Each registration reads its metadata; removal only forgets it."""
+    """Each registration reads the worker's metadata; removal leaves the environment in place."""
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
     before = sorted(python.parent.parent.rglob("*.dist-info"))
 

@@ -33,7 +33,7 @@ def test_workers_algorithms_and_hyperparameters_are_tables() -> None:
 
 
 def test_tab_completes_hyperparameters_in_a_kernel(tmp_path: Path) -> None:
-    mosaic.hyperparameters("toy", "walk")  # kept from now on
+    mosaic.hyperparameters("toy", "walk")  # cached from now on
     with kernel_with_lab(tmp_path / "runs") as client:
 
         def completed(code: str) -> set[str]:
@@ -48,7 +48,7 @@ def test_tab_completes_hyperparameters_in_a_kernel(tmp_path: Path) -> None:
 
 
 def test_tab_completes_hyperparameters_in_a_terminal(tmp_path: Path) -> None:
-    mosaic.hyperparameters("toy", "walk")  # kept from now on
+    mosaic.hyperparameters("toy", "walk")  # cached from now on
     code = """
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell

@@ -131,7 +131,7 @@ def train(config, telemetry):
         write_with_description(path, text.encode(), about)
         telemetry.checkpoint_saved(path, step=step, episode=0)
     while "until" in settings and not Path(settings["until"]).exists():
-        time.sleep(0.02)  # polls for a file that the test makes
+        time.sleep(0.02)  # polls for a file that the test creates
     if settings.get("fail"):
         raise RuntimeError("the screen went black")
 

@@ -114,7 +114,7 @@ class OddOperator:
             if self._behaviour == "write":
                 while not Path(self._finished).exists():
                     self._write("I could go on")
-                    time.sleep(0.05)  # the pace of the text, until the test makes the file
+                    time.sleep(0.05)  # the pace of the text, until the test creates the file
                 exchange = {"prompt": "go on?", "answer": "I could go on", "cost_usd": None}
                 return Decision(1, "go on", exchanges=[exchange], messages=[{"to": "all", "text": "hi"}])
             if self._behaviour == "spend":

@@ -41,7 +41,7 @@ class Conversing:
             written += f"{word} "
             self._setup.send_partial(written)
         while until and not Path(until).exists():
-            time.sleep(0.05)  # the pace of the text, until the test makes the file
+            time.sleep(0.05)  # the pace of the text, until the test creates the file
             written += "and "
             self._setup.send_partial(written)
 
