@@ -55,7 +55,7 @@ def let_sigint_through() -> None:
 
 @contextmanager
 def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
-    """A supervisor on its own store; at the end every run is stopped, and no process of them may remain."""
+    """A supervisor on its own store; at the end every run is stopped, and no process of a run may remain."""
     supervisor = Supervisor(path, max_running)
     try:
         yield supervisor

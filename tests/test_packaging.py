@@ -1,4 +1,4 @@
-"""The wheel and the sdist are complete, and are built without a Node.js of the user's."""
+"""The wheel and the sdist are complete, and are built without the user's Node.js."""
 
 from __future__ import annotations
 

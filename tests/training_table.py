@@ -141,7 +141,7 @@ def in_general(reason: str, env_id: str) -> str:
 
 
 def against_served(lab: Lab, library: str, training: dict[str, Any], first: float) -> tuple[float, float]:
-    """Return two medians over pairs of trainings: the speed with a served environment relative to the speed in
+    """Return two medians over pairs of trainings: the speed with a served environment relative to that in
     process, and the speed in process, of which ``first`` is a previous measurement."""
     served: list[float] = []
     own = [first]

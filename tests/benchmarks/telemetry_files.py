@@ -13,7 +13,7 @@ START = 1_760_000_000.0
 
 
 def line(index: int, names: Sequence[str] = NAMES) -> str:
-    """Return metrics line ``index`` of a run that writes 1,000 lines per second, one value each, in turns."""
+    """Return metrics line ``index`` of a run with 1,000 lines per second, which cycle through ``names``."""
     value = math.sin(index / 1e4) + index % 17 / 50
     message = {
         "event": "metrics",

@@ -1,4 +1,4 @@
-"""A run store on a 4 MiB disk that fills up, for a separate mount namespace; prints the outcome as JSON.
+"""A run store on a 4 MiB disk that fills up; runs in its own mount namespace, prints the outcome as JSON.
 
 ``full_disk.py SCENARIO FOLDER`` mounts the disk in FOLDER, which must be empty.
 """

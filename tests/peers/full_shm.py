@@ -1,4 +1,4 @@
-"""A run that publishes frames while shared memory is full or unusable, for a separate mount namespace.
+"""Publish frames while shared memory is full or unusable; runs in its own mount namespace.
 
 ``full_shm.py SCENARIO FOLDER`` prints the page's frame count and notice, and the run's state, as JSON.
 """

@@ -169,7 +169,7 @@ def hold_shared_memory() -> None:
 
 
 def leave_children() -> None:
-    """Complete, but leave one child here and one in its own session running (deaf if ``deaf``)."""
+    """Complete, but leave one child in this session and one in its own running (deaf if ``deaf``)."""
     code = "import signal, sys, time\n"
     if OPTIONS.get("deaf"):
         code += "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"

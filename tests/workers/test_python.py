@@ -173,7 +173,7 @@ def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there
 
 
 def test_a_worker_from_a_package_registry_is_found_beside_mosaic_lab_and_usable(tmp_path: Path) -> None:
-    """The wheel has no requirements outside the registry and is installed beside mosaic_lab."""
+    """The wheel requires no package that only this repository provides; it is installed beside mosaic_lab."""
     shim = workers.new("my_lib", "operator", tmp_path)
     uv = [uv_binary(), "--quiet", "--no-progress"]
     subprocess.run(
