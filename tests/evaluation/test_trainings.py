@@ -74,7 +74,8 @@ def test_intervals_are_over_trainings_and_say_so(played: Evaluation) -> None:
         estimate = getattr(expected, name)
         ends = (estimate.value, estimate.low, estimate.high)
         assert tuple(found.loc["PPO", [name, f"{name}_low", f"{name}_high"]]) == pytest.approx(ends)
-    assert "over 3 trainings × 4 episodes (PPO), 4 episodes (random)." in repr(found)
+    rough = "intervals over fewer than 5 trainings are rough"
+    assert f"over 3 trainings × 4 greedy episodes (PPO), 4 episodes (random); {rough}." in repr(found)
     own = played.statistic(np.std, interval="bca", rng=5)
     theirs = statistic(list(means.values()), np.std, rng=np.random.default_rng(5), interval="bca")
     assert own.loc["PPO", "std_low"] == pytest.approx(theirs.low)
@@ -95,13 +96,13 @@ def test_algorithms_are_compared_without_pairs(played: Evaluation) -> None:
     means = played.summary()["mean"]
     assert isinstance(versus.difference, MeanDifference)
     assert versus.difference.mean.value == pytest.approx(means["PPO"] - means["random"])
-    assert versus.over.endswith("over 3 trainings × 4 episodes (PPO), 4 episodes (random)")
+    assert "over 3 trainings × 4 greedy episodes (PPO), 4 episodes (random);" in versus.over
     with pytest.raises(ConfigurationError, match="trainings of an algorithm have no pairs"):
         played.paired_plot("PPO", "random")
     alone = played.compare("PPO s1", "PPO s2")
     assert isinstance(alone.difference, PairedDifference)
     assert alone.difference.seeds == tuple(SEEDS)
-    assert alone.over.endswith("; episodes of one checkpoint say nothing about another training seed")
+    assert alone.over.endswith("do not cover the variation between training seeds")
 
 
 def test_a_table_for_print(played: Evaluation) -> None:
@@ -186,7 +187,7 @@ def test_a_stopped_evaluation_of_an_algorithm_is_resumed(start_evaluation: Evalu
     assert "are recorded: these numbers cover only those" in repr(evaluation.summary())
     evaluation.resume().wait(120)
     assert list(evaluation.summary()["episodes"]) == [6]
-    assert "over 2 trainings × 3 episodes." in repr(evaluation.summary())
+    assert "over 2 trainings × 3 episodes;" in repr(evaluation.summary())
 
 
 def test_a_suite_is_of_trainings_in_each_environment(start_evaluation: Evaluate) -> None:

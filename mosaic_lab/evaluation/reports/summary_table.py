@@ -92,7 +92,7 @@ def summary_table(
     notes = [
         f"{intervals}.",
         *_incomplete(plan, records),
-        *_constant({row["operator"]: row["mean"] for row in rows}),
+        *_constant({row["operator"]: row["mean"] for row in rows}, bool(plan.trainings)),
     ]
     notes += [_ZERO_SUM] if zero_sum else []
     trainings = {label: training_means(plan, label, completed[label]) for label in plan.trainings}
@@ -129,12 +129,12 @@ def _incomplete(plan: EvaluationPlan, records: Sequence[Record]) -> Iterator[str
         yield f"{len(records):,} of {total:,} episodes are recorded: these numbers cover only those."
 
 
-def _constant(means: Mapping[str, Estimate]) -> Iterator[str]:
+def _constant(means: Mapping[str, Estimate], has_trainings: bool) -> Iterator[str]:
     """Yield a sentence about operators whose intervals have no width, if any."""
     if labels := [label for label, mean in means.items() if mean.low == mean.high]:
         yield (
             f"The returns of {named(labels)} are all equal: an interval of zero width does not rule out "
-            "other returns on other seeds."
+            f"other returns on other seeds{' or from other trainings' if has_trainings else ''}."
         )
 
 
@@ -208,7 +208,7 @@ class Versus:
         failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
         paired = self.difference if isinstance(self.difference, PairedDifference) else None
         seeds = "" if paired is None else f" on {len(paired.seeds):,} seeds"
-        seeds += ", all equal" if mean.low == mean.high else ""
+        seeds += ", all differences equal" if mean.low == mean.high else ""
         return (
             f"{self.first} − {self.second}: {full_number(mean.value, '+')} [{low}, {high}]{seeds}; "
             f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]"

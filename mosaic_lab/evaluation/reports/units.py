@@ -6,6 +6,7 @@ An algorithm has a score for each training, the mean return of its episodes: the
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +27,9 @@ Completed = tuple[str, Sequence[Record]]
 """An operator's label and its completed episodes."""
 
 _ONE_CHECKPOINT = " of one checkpoint"
-_SINGLE_NOTE = "episodes of one checkpoint say nothing about another training seed"
+_SINGLE_NOTE = "intervals over one checkpoint do not cover the variation between training seeds"
+_FEW_NOTE = "intervals over fewer than 5 trainings are rough"
+_FEW = re.compile("[1-4] trainings?")
 _MAX_LABELS = 3  # operators named after what their intervals are over
 
 
@@ -102,11 +105,19 @@ def training_means(plan: EvaluationPlan, label: str, records: Sequence[Record]) 
 
 
 def units_text(plan: EvaluationPlan, label: str, records: Sequence[Record]) -> str:
-    """Describe what an operator's intervals are over: "5 trainings × 20 episodes", "20 episodes"."""
+    """Describe what an operator's intervals are over: "5 trainings × 20 greedy episodes", "20 episodes".
+
+    Episodes are greedy if each trained policy takes its best action.
+    """
+    lanes = plan.trainings.get(label, {}).values() or [label]
+    trained = [
+        spec for lane in lanes for spec in plan.mapping(lane).values() if "checkpoint" in spec.settings
+    ]
+    greedy = trained and all(spec.settings.get("deterministic") for spec in trained)
+    episode = "greedy episode" if greedy else "episode"
     if label in plan.trainings:
-        return _product(records, "operator", "training")
-    text = _product(records, "seed", "seed") if _by_seed(plan) else _count(len(records), "episode")
-    trained = any("checkpoint" in spec.settings for spec in plan.mapping(label).values())
+        return _product(records, "operator", "training", episode)
+    text = _product(records, "seed", "seed", episode) if _by_seed(plan) else _count(len(records), episode)
     return f"{text}{_ONE_CHECKPOINT}" if trained else text
 
 
@@ -122,7 +133,7 @@ def intervals_text(
 
 def sentence(units: Mapping[str, str], intervals: str = INTERVALS["percentile"]) -> str:
     """Describe what operators' ``intervals`` are over, given their `units_text`, without a full stop. The
-    sentence includes the limits of a result that is based on a single training."""
+    sentence includes the limits of a result that is based on one training, or on few."""
     labels: dict[str, list[str]] = {}
     for label, text in units.items():
         labels.setdefault(text, []).append(label)
@@ -130,7 +141,8 @@ def sentence(units: Mapping[str, str], intervals: str = INTERVALS["percentile"])
         return intervals
     texts = [f"{text} ({named(group)})" if len(labels) > 1 else text for text, group in labels.items()]
     single = f"; {_SINGLE_NOTE}" if any(_ONE_CHECKPOINT in text for text in labels) else ""
-    return f"{intervals} over {', '.join(texts)}{single}"
+    few = f"; {_FEW_NOTE}" if any(map(_FEW.match, labels)) else ""
+    return f"{intervals} over {', '.join(texts)}{single}{few}"
 
 
 def _by_seed(plan: EvaluationPlan) -> bool:
@@ -138,13 +150,13 @@ def _by_seed(plan: EvaluationPlan) -> bool:
     return request.episodes > 1 and request.seed_sequence == "fixed" and len(plan.seeds) > 1
 
 
-def _product(records: Sequence[Record], key: str, unit: str) -> str:
+def _product(records: Sequence[Record], key: str, unit: str, episode: str) -> str:
     """Return "5 trainings × 20 episodes", or the total if the numbers of episodes differ."""
     counts = Counter(record[key] for record in records)
     units, sizes = _count(len(counts), unit), set(counts.values())
     if len(sizes) == 1:
-        return f"{units} × {_count(sizes.pop(), 'episode')}"
-    return f"{units}, {_count(len(records), 'episode')} in total"
+        return f"{units} × {_count(sizes.pop(), episode)}"
+    return f"{units}, {_count(len(records), episode)} in total"
 
 
 def _count(number: int, noun: str) -> str:

@@ -49,7 +49,7 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
     wins, ties = sum(one > 0 for one in differences), sum(one == 0 for one in differences)
     outcome = f"random wins on {wins} of 12 seeds, ties on {ties}, loses on {12 - wins - ties}"
     assert paired.note.startswith(outcome)
-    assert "+0 [0, 0] on 12 seeds, all equal; P" in repr(evaluation.compare("still", "still"))
+    assert "+0 [0, 0] on 12 seeds, all differences equal; P" in repr(evaluation.compare("still", "still"))
     alike = evaluation.paired_plot("still", "still")
     assert alike.note.startswith("still wins on 0 of 12 seeds, ties on 12, loses on 0")
     assert [mark.label for mark in paired.facets[0].marks] == [
