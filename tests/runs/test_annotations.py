@@ -1,4 +1,4 @@
-"""A run's name, tags and notes are the user's, stay with its folder, and do not lose each other."""
+"""A run's name, tags and notes: set by the user, stored in its folder, and safe under concurrent changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of a run makes the same run again, and nothing that a run's folder says is executed by it."""
+"""`code_of` writes code that reproduces a run; the contents of a run's folder are never executed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps"
 
 
 def test_the_plan_of_an_earlier_version_is_read() -> None:
-    """Sweeps and curricula stored it with these arguments among its own fields."""
+    """Earlier versions of sweeps and curricula stored these arguments as fields of the plan itself."""
     config = {
         "algorithm": "walk", "env_id": "Hill-v0", "total_timesteps": 20_000, "seed": 3, "wrappers": ["flat"],
         "fastlane": {"enabled": True}, "checkpoint": {"every_timesteps": 500, "resume_from": None},
@@ -68,9 +68,9 @@ def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.Monke
         "worker": "toy", **WALK, "seed": 7, "threads": 2, "checkpoint_every": 500, "stop_at": 10_000,
         "frames": {"enabled": False, "grid": 4}, "pass_env_vars": ["HILL_KEY", "HILL_SIZE"],
         "grace_seconds": 3.0, "hyperparameters": {"learning_rate": 0.125},
-    }, "what was given, without values of variables"  # fmt: skip
+    }, "the given arguments, without the values of environment variables"  # fmt: skip
     recorded.unlink()
-    assert code_of(Run(rich.path)) == code, "a run of an earlier version has no request"
+    assert code_of(Run(rich.path)) == code, "runs of earlier versions have no request.json"
     monkeypatch.setenv("HILL_SIZE", "3")
     again = eval(code, {"lab": lab})
     own = {"run_id", "run_dir"}

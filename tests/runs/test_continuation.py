@@ -1,4 +1,4 @@
-"""A training that ended early continues in a new run from the newest checkpoint that there is."""
+"""Resuming: a training that ended early continues in a new run from its newest loadable checkpoint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("hiker")
 
 
 def stopped_early(lab: mosaic.Lab, **more: Any) -> Run:
-    """Return a training that was stopped while it imported its libraries."""
+    """Return a run that was stopped while its worker imported libraries."""
     run = lab.train("hiker", **HIKE, imports=600, **more)
     assert isinstance(run, Run)
     wait_until(lambda: run.state == "running")
@@ -42,18 +42,18 @@ def test_a_resumed_run_without_a_checkpoint_resumes_from_its_parents(lab: mosaic
     assert (second.step, view.step) == (step, step)
     assert header_summary([view], "", "", "", [view])["facts"][0] == [f"{step:,} / 4,000", "steps"]
     row = RunList([second]).table().iloc[0]
-    assert row["step"] == step and math.isnan(row["speed"]), "it trained none of them"
+    assert row["step"] == step and math.isnan(row["speed"]), "the second run trained no step itself"
     third = second.resume()
     assert third.config["checkpoint"]["resume_from"] == str(first.checkpoints[-1].path)
     for shown, run in ((first.name, third), (f"{first.name} (resumed)", second)):
-        assert lab.run(shown) == run, "the last of the runs with this name, or exactly that of this title"
+        assert lab.run(shown) == run, "a name finds the newest resumption, a title its own run"
     assert lab.run(f"{first.name} (resumed 2)") == third
     for run, end in ((first, ""), (second, " (resumed)"), (third, " (resumed 2)")):
-        assert run_views([run], alone=True)[0] == first.name + end, "the heading of its panel"
+        assert run_views([run], alone=True)[0] == first.name + end, "heading of the run's panel"
     with pytest.raises(UnknownRun, match=r"\(resumed 3\)"):
         lab.run(f"{first.name} (resumed 3)")
     third.name = "mine (resumed)"
-    assert lab.run("mine (resumed)") == third, "the user may give such a name too"
+    assert lab.run("mine (resumed)") == third, "users may choose such a name too"
     with pytest.raises(mosaic.MosaicError, match=f"is continued already, by run {third.id}"):
         second.resume()
 
@@ -88,7 +88,7 @@ def test_a_group_is_resumed_as_a_group_with_the_runs_that_have_completed(lab: mo
     group[1].wait()
     resumed = group.resume().wait()
     assert [run.seed for run in resumed] == [0, 1]
-    assert resumed[1] == group[1], "it had completed"
+    assert resumed[1] == group[1], "a completed run is not resumed"
     assert resumed[0].config["checkpoint"]["resume_from"] == str(group[0].checkpoints[-1].path)
     assert resumed[0].group == resumed.name != group.name
     with pytest.raises(mosaic.MosaicError, match="all runs of this group have completed"):

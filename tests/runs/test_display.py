@@ -1,4 +1,4 @@
-"""Runs are shown by the display that their supervisor was given, and work without one."""
+"""Runs use the display given to their supervisor, and work without one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mosaic_lab.runs import RunGroup, Supervisor
 
 
 class RecordingDisplay:
-    """Records what it is called with."""
+    """A display that records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -86,4 +86,4 @@ def test_a_metric_that_no_ended_run_has_reported_is_named_with_the_nearest(tmp_p
     with store(tmp_path / "runs") as supervisor:
         live = at_work(start_peer(supervisor, "hang", grace_seconds=0))
         append(live.path, [metrics(1, loss=2.0)])
-        assert live.metrics("los").empty, "it may come yet"
+        assert live.metrics("los").empty, "a live run may still report it"

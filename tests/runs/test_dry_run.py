@@ -1,4 +1,4 @@
-"""The check of a configuration by its worker before a run starts: its deadline, its end, its errors."""
+"""Dry run (the worker checks a configuration before its run starts): deadline, cleanup, errors."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_a_dry_run_has_a_deadline() -> None:
 
 
 def test_a_dry_run_ends_with_the_kernel_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With whatever it has started and its folder. Where even what sees to this is killed, the next kernel
-    clears up; the folder of a dry run that goes on is left alone."""
+    """Its child processes and its folder go too. If its parent process is killed as well, the next kernel
+    removes the folder, and leaves the folders of running dry runs alone."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     child = f"{deaf}; print(flush=True); time.sleep(600)"

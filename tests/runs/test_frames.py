@@ -1,4 +1,4 @@
-"""The shared memory of a run's frames goes with the run, however it ends, and a living run's never does."""
+"""Frame rings: a run's shared memory is removed however the run ends, and never while it is alive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mosaic_lab.runs import Run, Supervisor
 
 
 def publishing(run: Run) -> Path:
-    """The ring of a run that has published frames."""
+    """Wait until the run has published frames and return its ring."""
     wait_until(lambda: run.metrics("published")["value"].max() > 0)
     ring = (run.path / LINK).resolve()
     assert ring.exists()
@@ -65,7 +65,7 @@ def test_what_a_killed_keeper_and_its_worker_left_goes_when_a_kernel_starts(supe
     os.kill(worker_pid(run), signal.SIGKILL)
     os.kill(keeper_pid(run), signal.SIGKILL)
     wait_until(lambda: run.state == "lost" and not marked_processes(run.path))
-    # a process that is ending keeps its lock a moment longer than its name
+    # an exiting process keeps its lock for a moment after `marked_processes` last lists it
     wait_until(lambda: Supervisor(supervisor.store.root) and not ring.exists())
     assert theirs.exists()
 
@@ -77,7 +77,7 @@ def test_stopping_what_is_left_of_a_lost_run_frees_its_memory(supervisor: Superv
     os.kill(keeper_pid(run), signal.SIGKILL)
     wait_until(lambda: run.state == "lost")
     Supervisor(supervisor.store.root)
-    assert ring.exists()  # its writer lives
+    assert ring.exists()  # its writer is still alive
     run.stop(0.1)
     assert not marked_processes(run.path)
     assert not ring.exists()

@@ -1,4 +1,4 @@
-"""Real notebook kernels: killed while a run trains, restarted, two of them on one store."""
+"""Real notebook kernels: a kernel killed while a run trains, a restart, two kernels on one store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mosaic_lab.runs import Supervisor
 
 
 class Kernel:
-    """A real ipykernel. ``run`` executes a cell and returns what it printed."""
+    """A real ipykernel. ``run`` executes a cell and returns its printed output."""
 
     def __init__(self, folder: Path) -> None:
         self._manager = KernelManager(kernel_name="python3")
@@ -66,7 +66,7 @@ def kernel(folder: Path) -> Iterator[Kernel]:
 
 
 def start(name: str, *, steps: int, folder: Path, max_running: int = 4) -> str:
-    """A cell that starts a run which trains ``steps`` and then waits for the file ``go``."""
+    """Return a cell that starts a run, which trains for ``steps`` steps and waits for the file ``go``."""
     options = {"hold": str(folder / f"{name}-hold"), "go": str(folder / "go")}
     config: dict[str, object] = {"algorithm": "train", "env_id": name, "seed": 1, "total_timesteps": steps}
     config["hyperparameters"] = options
@@ -97,12 +97,12 @@ def test_a_run_survives_a_killed_kernel_with_every_line(folder: Path) -> None:
             "print(run.wait(60).state, list(run.metrics('value')['step']) == list(range(400)))"
         )
         assert state.strip() == "completed True"
-        assert second.run("mosaic.Lab()").strip() == ""  # nothing is alive, so nothing is said
+        assert second.run("mosaic.Lab()").strip() == ""  # no run is alive, so no notice is printed
 
 
 @pytest.mark.parametrize("milliseconds", [0, 5, 10, 20, 40, 80])
 def test_a_kernel_killed_at_any_moment_of_a_start_leaves_no_doubt(folder: Path, milliseconds: int) -> None:
-    """Afterwards there is no run, a live one, or one that reports that it never started."""
+    """Afterwards the store has no run, a live one, or one that reports that it never started."""
     code = "import mosaic_lab.runs.supervisor, sys\nprint('up', flush=True)\nsys.stdin.readline()\n"
     process = subprocess.Popen(
         [sys.executable, "-c", code + start("hasty", steps=10**6, folder=folder)],
@@ -114,7 +114,7 @@ def test_a_kernel_killed_at_any_moment_of_a_start_leaves_no_doubt(folder: Path, 
     process.stdout.readline()
     process.stdin.write(b"\n")
     process.stdin.flush()
-    time.sleep(milliseconds / 1000)  # not to wait for anything: to strike at another moment each time
+    time.sleep(milliseconds / 1000)  # not a wait: varies the moment of the kill
     process.kill()
     process.communicate()
     for run in Supervisor(folder / "mosaic_runs").runs():
@@ -125,7 +125,7 @@ def test_a_kernel_killed_at_any_moment_of_a_start_leaves_no_doubt(folder: Path, 
 
 
 def test_two_kernels_on_one_store(folder: Path) -> None:
-    """Both see all runs, the limit holds for both together, and each can stop the other's."""
+    """Both kernels list all runs, share one limit, and can stop each other's runs."""
     with kernel(folder) as one, kernel(folder) as two:
         ids = [
             kernel.run(start(name, steps=20, folder=folder, max_running=2)).strip()

@@ -1,10 +1,10 @@
-"""Libraries learn under us: their PPO (and Jumanji's A2C) reaches a stated return, the mean of the last
-tenth of its episodes, and five short trainings are better than random.
+"""Libraries learn: each library's PPO (and Jumanji's A2C) reaches a required return, the mean of the last
+tenth of its episodes, and five short trainings beat random actions.
 
-The same seed learns differently on another processor, so the required return of one seed is between that of
-a policy that does not learn and the lowest of five seeds, with margins on both sides. Nothing here is timed.
-A short training of one library is always tested, and the demo, which trains with CleanRL's PPO; the others
-are `extended`. A missing worker environment is installed.
+One seed learns differently on another processor, so the return required of it is between the return of an
+untrained policy and the lowest of five seeds, with margins on both sides. No test measures time.
+One short training is tested in every run (as is the demo, elsewhere, which trains with CleanRL's PPO); the
+other tests are `extended`. A missing worker environment is installed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ FEW_BATCHES = SMALL_BATCHES | {
 }
 
 LONG = [
-    # Beside each: the returns that seeds 1 to 5 reached, and that of the untrained policy.
+    # Comments: the returns of seeds 1 to 5, then the return of the untrained policy.
     ("cleanrl", "ppo", "CartPole-v1", 50_000, {}, 100),  # 178 to 239, 22
     ("tianshou", "ppo", "CartPole-v1", 50_000, {}, 150),  # 307 to 490, 20
     ("cleanrl", "ppo", "BabyAI-GoToRedBallNoDists-v0", 100_000, ROOM, 0.6),  # 0.92 (seed 1 alone), 0.1
@@ -82,14 +82,14 @@ LONG = [
     ("jumanji", "a2c", "Snake-v1", 1_000_000, SMALL_NETWORKS, 7.5),  # 9.6 to 16.3, 6
 ]
 SHORT = [
-    # Beside each: the returns that seeds 1 and 2 reached, and that of random actions.
+    # Comments: the returns of seeds 1 and 2, then the return of random actions.
     ("sb3", "ppo", "CartPole-v1", 8_192, {"n_steps": 512}),  # 147, 167; 22
     ("tianshou", "ppo", "CartPole-v1", 12_000, {}),  # 98, 126; 22
     ("xuance", "ppo", "CartPole-v1", 10_000, {}),  # 45, 56; 22
     ("cleanrl", "ppo", "CartPole-v1", 15_872, {}),  # 75, 76; 22
     ("rllib", "ppo", "CartPole-v1", 8_000, SMALL_BATCHES),  # 137, 160; 22
     ("jumanji", "ppo", "Snake-v1", 40_960, LARGE_BATCHES | SMALL_SNAKE),  # 13.1, 12.7; 6 to 7
-    # Environments of other workers, served to the training; returns of five seeds or their 95% interval.
+    # Environments served by other workers. Comments: five seeds' returns or 95% interval, then random's.
     ("xuance", "mappo", "MultiGrid-Empty-5x5-v0", 16_000, GRID),  # 0.43 to 0.48; 0.33
     ("sb3", "ppo", "VizdoomBasic-v1", 8_192, DOOM),  # -44 to 73; -167
     ("sb3", "ppo", "CrafterReward-v1", 16_384, SMALL_CRAFTER),  # 2.75 to 3.22; 1.5 to 2.0
@@ -138,7 +138,7 @@ def test_five_short_trainings_are_better_than_random(
 @pytest.mark.extended
 @pytest.mark.timeout(1800)
 def test_five_teams_of_mappo_collect_more_than_random_players(tmp_path: Path) -> None:
-    """Each player gains what the other loses, so that the trained ones play against random ones."""
+    """The game is zero-sum, so the trained players face random ones."""
     lab, env, random = Lab(tmp_path), "MosaicMultiGrid-C-1v1-IndAgObs-v1", mosaic.operators.random()
     keywords = {"seed": [1, 2, 3, 4, 5], "total_timesteps": 32_000, "frames": False, **GRID}
     group = lab.train("xuance", algorithm="mappo", env=env, **keywords).wait()
@@ -165,7 +165,7 @@ def test_five_players_of_dqn_beat_a_random_player_in_turns(tmp_path: Path) -> No
 
 
 def assert_better_than_random(name: str, trained: list[float], random: list[float]) -> None:
-    """Compare the 95% intervals of the mean returns of five trainings and of episodes of random actions."""
+    """Require the 95% interval of the trainings' mean return to be above that of random actions."""
     scores = {"trained": trained, "random": random}
     ours, theirs = (found.mean for found in summary(scores, rng=np.random.default_rng(0)).values())
     print(f"\n{name}: {ours} trained, {theirs} random")

@@ -1,4 +1,4 @@
-"""A run whose keeper is gone: reported as lost, with what is known and what is still alive, and stoppable."""
+"""A run without a keeper is reported as lost, with its last message and live processes, and is stoppable."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_a_deaf_worker_is_shown_as_alive_and_can_be_stopped(supervisor: Supervis
 def test_a_daemon_without_our_marks_does_not_outlive_a_killed_keeper(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """Double-forked, in a session of its own, deaf, under `env -i`, its files closed, in another folder: what
-    is left to know it by is whose descendant it is."""
+    """The daemon is double-forked, in its own session, deaf to SIGTERM, under `env -i`, with closed files and
+    in another folder: only its ancestry identifies it."""
     pid_file = tmp_path / "daemon"
     runs = [
         at_work(start_peer(supervisor, "start_daemon", pid=f"{pid_file}{number}", grace_seconds=grace))
@@ -77,7 +77,7 @@ def test_a_daemon_without_our_marks_does_not_outlive_a_killed_keeper(
 
 
 def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
-    """However far it came: the folder made, or ready for its keeper."""
+    """It died after creating the folder, or after writing the first state."""
     (supervisor.store.root / "20260101-notes").mkdir(parents=True)  # not a run
     folder, lock = supervisor.store.create("20260101-000000-x-aaaa")
     (run,) = supervisor.runs()

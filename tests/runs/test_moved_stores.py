@@ -1,4 +1,4 @@
-"""A store that was moved or renamed is as before: its stopped runs resume, and find their files."""
+"""A moved or renamed store works as before: its stopped runs resume and find their files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_stopped_runs_are_resumed_in_a_moved_store(lab: mosaic.Lab, tmp_path: Pa
         played = new.run(evaluation.id)
         for one in (climbed, searched, played):
             assert one.resume().wait(120).state == "completed"
-        assert not lab.root.exists(), "nothing is written to where the store was"
+        assert not lab.root.exists(), "no file is written to the store's former path"
     finally:
         new.stop_all(grace=0)
     resumed = climbed.stage_runs[-1].config["checkpoint"]["resume_from"]

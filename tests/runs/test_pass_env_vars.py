@@ -1,4 +1,4 @@
-"""Keys for operators: they reach the operator that requests them, and no other process or file."""
+"""Keys for operators: a key reaches only the operator that requests it, and is written to no file."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_a_key_reaches_its_operator_alone(
         comparison = start_comparison("Odd-v0", {"with": keyed(NAME), "without": keyed()})
     comparison.step(2)
     monkeypatch.delenv(NAME)
-    comparison.restart("with")  # it has what it had when the comparison began
+    comparison.restart("with")  # it keeps the variables of the comparison's start
     assert states(comparison) == [("ready", 0), ("failed", 0)]
     comparison.stop()
-    assert files_with(tmp_path, NAME), "its name is written down"
+    assert files_with(tmp_path, NAME), "the variable's name is recorded"
     assert not files_with(tmp_path, VALUE)
 
 
@@ -58,7 +58,7 @@ def test_a_resumed_evaluation_reads_the_key_again(
     evaluation = start_evaluation(**odd(operators={"one": keyed(NAME)}, seeds=range(40), step_delay=0.002))
     wait_until(lambda: evaluation.done > 2)
     evaluation.stop()
-    for name in ("config.json", "request.json"):  # as in earlier versions
+    for name in ("config.json", "request.json"):  # as earlier versions wrote them
         file = evaluation.path / name
         file.write_text(file.read_text().replace('"pass_env_vars":', '"pass_env":'))
     monkeypatch.delenv(NAME)

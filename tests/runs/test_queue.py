@@ -1,4 +1,4 @@
-"""A limit on runs at once, first come first served between processes, and GPUs handed out by locks."""
+"""Queue: a limit on concurrent runs, first come first served across processes; GPUs assigned by locks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_keeper_killed_in_the_queue_blocks_no_other_run(tmp_path: Path) -> Non
 
 @pytest.fixture
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
-    """A machine with two GPUs, according to nvidia-smi."""
+    """A supervisor on a machine with two GPUs, listed by a fake nvidia-smi."""
     pretend_two_gpus(tmp_path, monkeypatch)
     with store(tmp_path / "runs") as supervisor:
         yield supervisor
@@ -83,7 +83,7 @@ def test_every_run_gets_a_gpu_of_its_own_and_the_next_one_waits(two_gpus: Superv
     assert (runs[0].gpus, runs[1].gpus) == ((0,), (1,))
     assert runs[0].provenance["gpus"] == {"0": "NVIDIA A, 8 MiB", "1": "NVIDIA B, 9 MiB"}
     wait_until(lambda: "waits for a free GPU" in runs[2].reason)
-    plain = start_peer(two_gpus, "show_environment")  # a run that waits for a GPU blocks no run without one
+    plain = start_peer(two_gpus, "show_environment")  # not blocked by the run that waits for a GPU
     assert plain.wait(30).state == "completed"
     go(tmp_path, "b")
     assert visible(runs[2]) == "1"

@@ -1,4 +1,4 @@
-"""A run is found by every name under which it is shown, by every function that takes a run."""
+"""Every function that takes a run accepts each name under which the run is shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LABEL = "toy walk Line-v0"
 
 
 def walk(lab: mosaic.Lab, end: str, label: str = LABEL, group: str | None = None, **settings: Any) -> Run:
-    """A finished run whose id ends with these letters."""
+    """Write a finished run whose id ends with `end`."""
     events = [metrics(step, loss=1.0, episode_return=float(step)) for step in range(1, 60)]
     config = {"env_id": "Line-v0", "total_timesteps": 60, "hyperparameters": settings}
     run = run_in(lab.root / f"20261126-12000{len(lab.runs)}-toy-{end}", events, label=label, config=config)
@@ -36,7 +36,7 @@ def test_the_displayed_name_is_found_before_parts_of_ids_and_replaced_labels(lab
     third.name = "bbbb"
     second.name, first.name = "one", "20261126"
     assert lab.run("bbbb") == third and lab.run("one") == second and lab.run("20261126") == first
-    assert lab.run("two") == second, "its label, which no other run is called"
+    assert lab.run("two") == second, "its label, which names no other run"
     assert lab.run(second.id) == second and lab.run("aaaa") == first
 
 
@@ -50,7 +50,7 @@ def test_labels_of_lists_and_charts_find_their_runs(lab: mosaic.Lab) -> None:
     with pytest.raises(UnknownRun, match=r"is the name of 2 runs .*bbbb.*cccc.*: give an id"):
         lab.run(f"{LABEL} lr=0.2")
     seeds = [walk(lab, f"s{seed}aa", f"{LABEL} seed {seed}", group="three") for seed in range(3)]
-    assert [lab.run(name) for name in distinct_names(seeds)] == seeds, "as in the chart of their group"
+    assert [lab.run(name) for name in distinct_names(seeds)] == seeds, "the labels in their group's chart"
 
 
 def test_the_label_in_the_chart_of_a_selection_is_refused_where_several_runs_have_it(lab: mosaic.Lab) -> None:
@@ -98,7 +98,7 @@ def test_a_group_is_found_by_its_title(lab: mosaic.Lab) -> None:
     with pytest.raises(UnknownRun, match=r"no group 'other' in .*g-aaaa"):
         lab.group("other")
     walk(lab, "cccc", group="20261126-120000-toy-walk-cccc")
-    assert lab.group("toy-walk-cccc").name == "20261126-120000-toy-walk-cccc", "as charts by group name it"
+    assert lab.group("toy-walk-cccc").name == "20261126-120000-toy-walk-cccc", "its name in charts by group"
 
 
 @pytest.mark.parametrize("broken", ["config.json", "launch.json"])

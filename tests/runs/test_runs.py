@@ -1,4 +1,4 @@
-"""A run from start to end: states with reasons, outcome, what is measured, what is written down."""
+"""A run from start to end: states with reasons, outcome, measurements, recorded files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_wait_raises_the_workers_own_message_and_its_last_log_lines(supervisor: 
         run.wait(30)
     text = str(caught.value)
     assert "ValueError: the reward was a potato" in text
-    assert text.count('raise ValueError("the reward was a potato")') == 1  # the log has it again
+    assert text.count('raise ValueError("the reward was a potato")') == 1  # not again from the log
     assert "about to leave with an error" in text
     assert str(run.path / "worker.log") in text
     assert run.state == "failed"
@@ -103,7 +103,7 @@ def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_pa
 
 
 def test_no_clock_of_the_wall_is_needed(supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wall clock that jumps by a day at every look changes nothing but what is written for people."""
+    """Durations and deadlines hold while the wall clock jumps by a day at every reading."""
     real, jumps = time.time, iter([86_400.0, -86_400.0] * 10_000)
     monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
     run = start_peer(supervisor, "train", total_timesteps=20)

@@ -1,4 +1,4 @@
-"""Trainings in an environment that their library lacks: the worker that provides it serves it."""
+"""Served environments: trainings on an environment that another worker provides and serves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, mosaic_home: Path) -> Iterator
 
 @pytest.fixture(scope="module")
 def run(lab: mosaic.Lab) -> Run:
-    """A training with masks, settings of the environment and a film, stopped at half of its steps."""
+    """A training with masks, environment settings and a film, ended by `stop_at` after half its steps."""
     run = lab.train(
         *("sb3",), algorithm="maskable_ppo", env=ENV, total_timesteps=400, stop_at=200, films="last",
         env_kwargs={"speed": 2}, **SMALL,
@@ -55,7 +55,7 @@ def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
     assert (resumed.state, resumed.step) == ("completed", 400), resumed.reason
     trained = {"trained": mosaic.operators.rl(run)}
     evaluation = lab.evaluate(env=ENV, operators=trained, seeds=[1, 2], parallel=1).wait(120)
-    assert (evaluation.results()["length"] < 20).all(), "at the speed of the training"
+    assert (evaluation.results()["length"] < 20).all(), "evaluated with the training's speed"
     wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
 
 
@@ -70,7 +70,7 @@ TEAM = {
 @pytest.mark.extended
 @pytest.mark.parametrize("worker", TEAM)
 def test_a_team_is_trained_resumed_filmed_and_evaluated(lab: mosaic.Lab, worker: str) -> None:
-    """Its observations are dicts, its actions start at 1, and its agents leave at different steps."""
+    """The team has dict observations and actions that start at 1; its agents leave at different steps."""
     team = {"env": "Corridors-v0", "env_kwargs": {"speeds": (2, 3)}, "wrappers": ["flat"]}
     small = {**TEAM[worker], "seed": 1, "total_timesteps": 400}
     run = lab.train(worker, **team, **small, stop_at=200, films="last")
@@ -100,7 +100,7 @@ SELF_PLAY = {
 
 @pytest.mark.parametrize("worker", ["tianshou", pytest.param("rllib", marks=pytest.mark.extended)])
 def test_a_game_in_turns_is_trained_by_self_play_and_evaluated(lab: mosaic.Lab, worker: str) -> None:
-    """Of three players, the first of which may end it alone. Its observations have no mask: the info has."""
+    """The first of three players may end the game alone; the action mask is only in the info."""
     game = {"env": "Race-v0", "env_kwargs": {"length": 2, "players": 3}}
     run = lab.train(worker, **game, **SELF_PLAY[worker], seed=1)
     run.wait(300)
@@ -146,7 +146,7 @@ EXTENDED = [pytest.param(worker, marks=pytest.mark.extended) for worker in ("tia
 
 @pytest.mark.parametrize("worker", ["sb3", *EXTENDED])
 def test_environments_in_several_processes_play_the_same_episodes(lab: mosaic.Lab, worker: str) -> None:
-    """Actions are rescaled, by a wrapper outside of the served environment."""
+    """A wrapper outside the served environment rescales the actions."""
     algorithm = "ppo_continuous_action" if worker == "cleanrl" else "ppo"
     pendulum = {"algorithm": algorithm, "env": "Pendulum-v1", "wrappers": [{"rescale_action": [-1, 1]}]}
     keywords = {**pendulum, **PENDULUM[worker], "total_timesteps": 1_200, "seed": 1}
@@ -155,7 +155,7 @@ def test_environments_in_several_processes_play_the_same_episodes(lab: mosaic.La
         run.wait(300)
     returns = [list(run.episodes()["total_reward"]) for run in runs]
     assert returns[1] == returns[2] and len(returns[0]) > 1
-    assert returns[0] == pytest.approx(returns[1], rel=1e-4), "by another version of Gymnasium"
+    assert returns[0] == pytest.approx(returns[1], rel=1e-4), "the server has another Gymnasium version"
     served = [run.config.get("environment_server", {}).get("processes") for run in runs]
     assert served == [None, 1, 2]
 

@@ -1,4 +1,4 @@
-"""stop(): legal in every state, any number of times, from any process, and only ever at our own processes."""
+"""stop(): legal in every state, any number of times, from any process; signals only the run's processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_worker_that_obeys_is_cancelled_by_sigterm(supervisor: Supervisor) -> 
     assert run.reason == "stopped on request"
     assert run.outcome is not None and run.outcome.stopped_by == "SIGTERM"
     assert [step.state for step in run.status.history][-2:] == ["stopping", "cancelled"]
-    assert run.wait() is run  # a cancelled run is no failure
+    assert run.wait() is run  # being cancelled is not a failure
 
 
 def test_a_stopped_run_says_where_it_can_be_resumed(supervisor: Supervisor) -> None:
@@ -90,7 +90,7 @@ def test_a_second_stop_may_be_less_patient(supervisor: Supervisor) -> None:
 
 
 def test_stopping_right_after_the_start(supervisor: Supervisor) -> None:
-    """Whatever the run has come to by then: queued, between fork and exec, importing."""
+    """The run may be queued, between fork and exec, or importing."""
     for _ in range(5):
         run = start_peer(supervisor, "train", total_timesteps=10**6, grace_seconds=5)
         assert run.stop().state == "cancelled"
@@ -111,14 +111,14 @@ def test_stopping_a_queued_run(tmp_path: Path) -> None:
 
 
 def test_a_stop_file_alone_is_enough(supervisor: Supervisor) -> None:
-    """A process that cannot send the signal (another host, another container) stops a run all the same."""
+    """A process that cannot send the signal (on another host, in another container) can stop a run."""
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     run.folder.stop_path.write_text(json.dumps({"grace_seconds": 5}))
     assert run.wait(30).state == "cancelled"
 
 
 def test_a_signal_to_the_keeper_stops_too_and_is_distinguished(supervisor: Supervisor) -> None:
-    """The effect of a shutdown of the machine."""
+    """A shutdown of the machine sends this signal."""
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     psutil.Process(run.status.keeper_pid).terminate()
     run.wait(30)
@@ -166,7 +166,7 @@ def test_a_suspended_keeper_or_worker_is_woken_and_stopped(supervisor: Superviso
     for pid in (runs[0].status.keeper_pid, runs[1].status.worker_pid):
         psutil.Process(pid).suspend()
     assert runs[0].stop(0).state == runs[1].stop().state == "cancelled"
-    assert runs[1].reason == "stopped on request", "it obeyed"
+    assert runs[1].reason == "stopped on request", "the worker obeyed once woken"
 
 
 def test_a_group_is_stopped_together(supervisor: Supervisor) -> None:
@@ -175,4 +175,4 @@ def test_a_group_is_stopped_together(supervisor: Supervisor) -> None:
     )
     begun = time.monotonic()
     assert set(group.stop().states.values()) == {State.CANCELLED}
-    assert time.monotonic() - begun < 3 * (0.5 + 2.5)  # not one after the other
+    assert time.monotonic() - begun < 3 * (0.5 + 2.5)  # concurrently, not one after the other

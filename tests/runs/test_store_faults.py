@@ -1,4 +1,4 @@
-"""Faults of the run store: a full disk, a run folder deleted under a running run."""
+"""Faults of the run store: a full disk; folders and files deleted, moved or replaced during a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mosaic_lab.runs import Run, Supervisor
 
 
 def delete(folder: Path) -> None:
-    """Delete the folder of a running run. Its worker and keeper write to it, so once may not be enough."""
+    """Delete the folder of a running run; retry, since its worker and keeper keep writing to it."""
     inode = folder.stat().st_ino
     while folder.exists() and folder.stat().st_ino == inode:
         shutil.rmtree(folder, ignore_errors=True)
@@ -28,9 +28,9 @@ def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
     run = in_own_mounts("full_disk.py", "fills_and_empties", tmp_path)
     assert run["reason_then"].endswith("the run store's disk is full, lines may be getting lost")
     assert run["state"] == "completed"
-    assert run["steps"] == sorted(set(run["steps"]))  # what was written is whole and in order
-    assert run["health"]["dropped_by_worker"] > 0  # and what was not is counted
-    assert run["health"]["malformed"] <= 1  # the line that hit the end of the disk
+    assert run["steps"] == sorted(set(run["steps"]))  # the written lines are complete and in order
+    assert run["health"]["dropped_by_worker"] > 0  # and the dropped ones are counted
+    assert run["health"]["malformed"] <= 1  # the line that filled the disk
 
 
 def test_a_disk_that_stays_full(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_a_store_that_cannot_be_written() -> None:
 
 
 def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: Path) -> None:
-    """Its worker is stopped, and the other run is not disturbed. What the worker has put back meanwhile
-    stays, like everything that a run wrote, and says what became of the rest."""
+    """The keeper stops the worker, and the other run is not disturbed. Files that the worker wrote after the
+    deletion stay, and the run's reason reports the deletion."""
     other = start_peer(supervisor, "train", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
     run = at_work(start_peer(supervisor, "keep_writing_files"))
     wait_until((run.path / "checkpoints").exists)
@@ -69,7 +69,7 @@ def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: 
 
 
 def test_a_folder_deleted_under_a_hanging_run(supervisor: Supervisor) -> None:
-    """No process calls stop(): the keeper notices by itself."""
+    """No process calls stop(): the keeper itself detects the deletion."""
     run = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))
     delete(run.path)
     assert run.state == "lost"
@@ -82,7 +82,7 @@ def test_a_folder_deleted_under_a_hanging_run(supervisor: Supervisor) -> None:
 
 
 def test_a_folder_moved_under_a_running_run(supervisor: Supervisor, tmp_path: Path) -> None:
-    """It is stopped, since its worker knows the old place only, and its end is recorded in the new one."""
+    """The run is stopped, since its worker knows only the old path; its end is recorded in the new folder."""
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     moved = Run(run.path.rename(tmp_path / "kept"))
     wait_until(lambda: moved.state == "cancelled")
@@ -96,8 +96,8 @@ def test_a_folder_moved_under_a_running_run(supervisor: Supervisor, tmp_path: Pa
 def test_a_lock_file_deleted_or_replaced_under_a_running_run(
     supervisor: Supervisor, tmp_path: Path, replaced: bool, others: tuple[str, ...]
 ) -> None:
-    """By a clean-up of stale locks, a program that synchronises folders, or the worker itself, which may
-    delete ``others`` too: the run takes no notice."""
+    """The run continues when a clean-up of stale locks, a file synchroniser or the worker itself removes its
+    lock file; a worker may delete ``others`` too."""
     meeting = {"hold": str(tmp_path / "hold"), "go": str(tmp_path / "go")}
     run = at_work(start_peer(supervisor, "train", total_timesteps=200, **meeting))
     for name in others:
@@ -110,7 +110,7 @@ def test_a_lock_file_deleted_or_replaced_under_a_running_run(
         run.remove()
     with pytest.raises(MosaicError, match="can be resumed when it has ended"):
         supervisor.resume(run)
-    wait_until(lambda: locks.held(run.folder.lock_path))  # whoever knows of nothing but the file
+    wait_until(lambda: locks.held(run.folder.lock_path))  # restored, for processes that check only the file
     (tmp_path / "go").touch()
     assert run.wait(30).state == "completed"
     assert list(run.metrics("value")["step"]) == list(range(200))
@@ -142,7 +142,7 @@ def test_a_queued_run_without_its_lock_file_keeps_its_place(tmp_path: Path) -> N
         first = at_work(start_peer(supervisor, "hang", grace_seconds=0))
         second, third = start_peer(supervisor, "train"), start_peer(supervisor, "train")
         wait_until(lambda: "1 ahead" in third.reason)
-        os.kill(second.status.keeper_pid or 0, signal.SIGSTOP)  # it cannot mend its lock
+        os.kill(second.status.keeper_pid or 0, signal.SIGSTOP)  # it cannot restore its lock file
         second.folder.lock_path.unlink()
         assert second.state == "queued"
         first.stop()
@@ -161,7 +161,7 @@ def put_in_place(path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["a named pipe", pytest.param("a folder", marks=pytest.mark.extended)])
 def test_what_is_no_file_where_a_file_belongs(supervisor: Supervisor, tmp_path: Path, kind: str) -> None:
-    """Its run says so; nothing hangs, and no other run disappears from the list."""
+    """The affected run reports it; no call hangs, and every other run stays in the list."""
     good = start_peer(supervisor, "train").wait(30)
     names = ("state.json", "telemetry.jsonl", "config.json", "launch.json", "worker.log", "keeper.lock")
     runs = {name: start_peer(supervisor, "train").wait(30) for name in names}

@@ -1,4 +1,4 @@
-"""Environments that disturb the process of a training: every run ends as it should, and says why."""
+"""Environments that disturb the training's process: every run ends in the right state, with the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_environment_that_ends_the_process_fails_the_run(
 ) -> None:
     run = ended(train(lab, library, environment))
     assert run.state == "failed", run.reason
-    step = 0 if library == "rllib" else 10  # it counts steps at the end of each iteration
+    step = 0 if library == "rllib" else 10  # RLlib counts steps at the end of an iteration
     assert f"the environment ended the process (exit code 0) at step {step} of {STEPS}: line " in run.reason
     assert "of unruly.py, in step" in run.reason
 
@@ -87,7 +87,7 @@ def test_a_thread_that_an_environment_leaves_behind_holds_up_nothing(lab: mosaic
     run = ended(train(lab, library, "KeepsThread"))
     assert run.state == "completed", run.reason
     reported = "the process ends without its threads that still run: the simulator's"
-    assert library == "rllib" or reported in (run.path / "worker.log").read_text()  # its shim leaves at once
+    assert library == "rllib" or reported in (run.path / "worker.log").read_text()  # its shim exits at once
 
 
 @pytest.mark.extended

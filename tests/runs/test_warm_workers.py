@@ -1,4 +1,4 @@
-"""Warm workers: runs forked by a process that has imported their library, which are like cold ones."""
+"""Warm workers: runs forked by a process that has imported their library behave like cold runs."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ sys.exit(7)
 
 @pytest.fixture
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of the peer and of its library, on the path of its runs. At the end no warm worker is
-    left."""
+    """Folder of the peer and its library, on its runs' `PYTHONPATH`. Teardown checks that no warm worker
+    is left."""
     monkeypatch.setattr(warm_workers, "MIN_FREE_MB", 0)
     monkeypatch.delattr(
         os, "memfd_create", raising=False
@@ -72,7 +72,7 @@ def warm(tmp_path: Path, code: Path) -> Iterator[Supervisor]:
 
 
 def warm_processes(code: Path) -> list[psutil.Process]:
-    """The warm workers with this folder on their path, and their forks."""
+    """Return the warm workers with this folder on their `PYTHONPATH`, and their forks."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -88,7 +88,7 @@ def variables(code: Path) -> dict[str, str]:
 
 
 def prepared(code: Path) -> warm_workers.WarmWorker:
-    """The warm worker of the peer, ready."""
+    """Start the peer's warm worker and return it when it is ready."""
     WARM_WORKERS.prepare(COMMAND, variables(code))
     found = wait_until(lambda: WARM_WORKERS.find(COMMAND, variables(code)))
     assert isinstance(found, warm_workers.WarmWorker)
@@ -108,7 +108,7 @@ def is_warm(run: Run) -> bool:
 
 
 def started_with(run: Run, file: str = "start.json") -> dict[str, Any]:
-    """What the training, or the script, had from its start, without the names of its run."""
+    """Return the start state recorded by the training or script, with the run's own names replaced."""
     text = (run.path / file).read_text().replace(run.id, "RUN")
     text = text.replace(str(run.folder.scratch_path), "SCRATCH")
     found: dict[str, Any] = json.loads(text)
@@ -121,7 +121,7 @@ def numbers(run: Run) -> dict[str, Any]:
 
 
 def test_a_warm_run_has_all_that_a_cold_one_has(warm: Supervisor, code: Path) -> None:
-    """And its library was imported once; the second run is warm, without any message."""
+    """Both warm runs share one import of the library, and their logs equal the cold run's."""
     cold = start(warm, code).wait(30)
     prepared(code)
     runs = [start(warm, code).wait(30) for _ in range(2)]
@@ -224,7 +224,7 @@ def test_warm_workers_end_with_their_kernel_and_their_runs_do_not(tmp_path: Path
 def test_a_run_that_a_warm_worker_does_not_fit_is_started_cold(
     warm: Supervisor, code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other variables, other limits, little memory; changed code, which the next warm worker has."""
+    """Other variables, other limits, changed code (which the next warm worker has), too little memory."""
     prepared(code)
     assert not is_warm(start(warm, code, threads=2).wait(30))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -250,7 +250,7 @@ def test_a_library_with_threads_is_never_forked(warm: Supervisor, code: Path) ->
     WARM_WORKERS.prepare(COMMAND, variables(code))
     wait_until(lambda: not warm_processes(code))
     assert not is_warm(start(warm, code).wait(30))
-    assert not warm_processes(code)  # not even another one
+    assert not warm_processes(code)  # no new one was started either
 
 
 def test_a_program_that_is_gone_is_the_failure_of_its_run(warm: Supervisor, code: Path) -> None:
@@ -265,7 +265,7 @@ def test_warm_workers_are_listed(code: Path, capsys: pytest.CaptureFixture[str])
     assert main(["workers", "warm"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if str(pid) in line)
     assert "warm_peer" in row and row.endswith(f"process {os.getpid()}")
-    assert pid not in processes_in(Path(sys.prefix))  # it does not keep its environment
+    assert pid not in processes_in(Path(sys.prefix))  # it does not block the removal of its environment
 
 
 def test_warm_workers_are_few(code: Path) -> None:
@@ -284,11 +284,11 @@ def test_a_warm_dry_run_answers_and_refuses_like_a_cold_one(code: Path) -> None:
     with pytest.raises(ConfigurationError, match="total_timesteps"):
         dry_run(COMMAND, {**config, "total_timesteps": -1}, variables(code), warm=WARM_WORKERS)
     os.kill(warm_processes(code)[0].pid, signal.SIGKILL)
-    assert dry_run(COMMAND, config, variables(code), warm=WARM_WORKERS)  # cold
+    assert dry_run(COMMAND, config, variables(code), warm=WARM_WORKERS)  # falls back to a cold one
 
 
 def acting(code: Path, file: Path, warm: bool = True) -> Policy:
-    """A policy of the peer, which writes what it has from its start to a file."""
+    """Return a policy of the peer that writes the state at its start to a file."""
     return Policy(
         [*COMMAND, "--interactive"],
         variables(code),
@@ -307,7 +307,7 @@ def acting(code: Path, file: Path, warm: bool = True) -> Policy:
 def test_a_warm_operator_has_all_that_a_cold_one_has(
     code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Variables of the user's, memory that is shared; it fails alike, and leaves nothing."""
+    """The user's variables and shared memory too; when killed, it fails alike and leaves no process."""
     monkeypatch.setenv("LC_OF_USER", "1")
     documents, failures = [], []
     for warm in (False, True):
@@ -364,8 +364,8 @@ def test_warm_operators_end_with_the_process_that_uses_them(code: Path, tmp_path
 def test_a_warm_training_has_the_results_of_a_cold_one(
     worker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To the last bit: each episode but its duration, and the bytes of the weights. So have its policy's
-    episodes, in processes that end with their arena."""
+    """Bit for bit: the episodes (except their durations), the weights, and episodes of the trained policy,
+    whose processes end with their arena."""
     monkeypatch.setattr(warm_workers, "MIN_FREE_MB", 0)
     lab = Lab(tmp_path, warm=True)
     command, runs = workers.ensure(worker).command(), []
@@ -399,7 +399,7 @@ def test_a_warm_training_has_the_results_of_a_cold_one(
 
 
 def contents(checkpoint: Path) -> list[bytes]:
-    """A checkpoint's bytes; of a zip of Stable-Baselines3, which has the time of its start, the weights."""
+    """Return a checkpoint's bytes, or only the weights of an SB3 zip, which also has the start time."""
     with zipfile.ZipFile(checkpoint) as archive:
         names = [name for name in archive.namelist() if name.endswith(".pth")]
         return [archive.read(name) for name in names] or [checkpoint.read_bytes()]

@@ -1,4 +1,4 @@
-"""Only whole updates are trained: their number of steps is shown beside the requested one."""
+"""Trainings consist of whole updates: the resulting number of steps is shown beside the requested one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_runs_of_one_total_that_train_other_steps_are_marked(lab: mosaic.Lab) ->
     first = climb(lab, 7_000, steps=20_000)
     wait_until(lambda: first.step)
     queued = climb(lab, 40)
-    assert queued.state == "queued" and queued.total_timesteps == 80, "known before it starts"
+    assert queued.state == "queued" and queued.total_timesteps == 80, "known before the run starts"
     assert steps_shown(queued) == ["0 / 80", "steps (100 requested)"]
     first.stop()
     runs = [queued.wait(60), climb(lab, 30).wait(60), climb(lab, 25).wait(60)]

@@ -1,4 +1,4 @@
-"""Workers that misbehave: each is reported by name, leaves nothing behind and disturbs no other run."""
+"""Misbehaving workers: each fault is named in the reason, leaves no process and disturbs no other run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mosaic_lab.runs import Run, Supervisor
 
 @pytest.fixture
 def bystander(supervisor: Supervisor, tmp_path: Path) -> Iterator[Run]:
-    """Another run on the same store; whatever happens beside it, it completes with every line."""
+    """Another run on the same store, which has to complete with every line of its telemetry."""
     meeting = {"hold": str(tmp_path / "bystander"), "go": str(tmp_path / "bystander-go")}
     run = at_work(start_peer(supervisor, "train", total_timesteps=200, **meeting))
     yield run
@@ -70,7 +70,7 @@ def test_it_fills_the_disk_with_telemetry(supervisor: Supervisor) -> None:
 @pytest.mark.usefixtures("bystander")
 @pytest.mark.parametrize("deaf", [False, True])
 def test_it_leaves_grandchildren(supervisor: Supervisor, deaf: bool) -> None:
-    """One in its process group and one in a session of its own; both are found and ended."""
+    """One is in the worker's process group, one in its own session; the keeper finds and ends both."""
     run = start_peer(supervisor, "leave_children", deaf=deaf).wait(60)
     assert not marked_processes(run.path)
     assert run.state == "completed"
@@ -112,7 +112,7 @@ def test_its_environment_is_removed_while_it_runs(supervisor: Supervisor, tmp_pa
 
 
 def memory_group(limit: int) -> Path | None:
-    """A control group with a memory limit, where this machine lets us make one."""
+    """Create a control group with a memory limit; None where this machine does not allow it."""
     for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
         group = Path(root, f"mosaic-lab-test-{os.getpid()}")
         try:
@@ -127,7 +127,7 @@ def memory_group(limit: int) -> Path | None:
 
 
 def test_it_is_killed_by_the_out_of_memory_killer(supervisor: Supervisor) -> None:
-    """For real: keeper and worker live in a control group of 128 MiB, and the worker wants more."""
+    """Keeper and worker run in a control group limited to 128 MiB, and the worker allocates more."""
     group = memory_group(128 << 20)
     if group is None:
         pytest.skip("no control group with a memory limit can be made here")

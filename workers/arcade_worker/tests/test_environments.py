@@ -1,4 +1,4 @@
-"""stable-retro and Griddly, played for real: seeds, pictures, people's keys, masks, texts."""
+"""stable-retro and Griddly in arenas: seeds, frames, human keys, action masks, states as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shim_kit.family_tests import (  # noqa: F401
 
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.3 GB
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.3 GB
 
 AIRSTRIKER, SOKOBAN, ZELDA = "Airstriker-Genesis-v0", "GDY-Sokoban-v0", "GDY-Zelda-v0"
 KEYS = [(AIRSTRIKER, "ArrowLeft", ".*1.*"), (SOKOBAN, "ArrowUp", ".*up.*"), (ZELDA, " ", ".*attack front.*")]
@@ -38,7 +38,7 @@ def test_every_grid_is_played_with_legal_actions_and_drawn(worker: WorkerEnviron
         with ArenaLane(worker.command(), tmp_path / env_id) as lane:
             lane.open(env_id)
             played = lane.play(1, 20)
-            assert played[1][0][0][2] != "None", "a mask of the legal actions comes along"
+            assert played[1][0][0][2] != "None", "each step has a mask of the legal actions"
             assert_drawn(lane.folder)
 
 

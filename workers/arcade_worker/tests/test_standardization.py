@@ -1,6 +1,6 @@
-"""The worker keeps the protocol: the contract's conformance suite."""
+"""The worker passes the contract's conformance suite."""
 
 import pytest
 from shim_kit.fixtures import test_conformance  # noqa: F401
 
-pytestmark = pytest.mark.extended  # the environment is 0.3 GB
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.3 GB

@@ -32,7 +32,7 @@ _ACTIONS = tuple(GRID_ACTIONS)
 
 
 def episodes_of(submission: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
-    """Yield the task, the file and its content of each BabyAI episode."""
+    """Yield the task, file and parsed content of each BabyAI episode."""
     for path in sorted(submission.glob("babyai/**/*_run_*.json")):
         content = json.loads(path.read_text())
         yield content["task"].rpartition("/")[2], path, content
@@ -47,7 +47,7 @@ def steps_of(log: Path) -> list[dict[str, str]]:
 
 
 def replays(task: str, episode: dict[str, Any], steps: list[dict[str, str]]) -> bool:
-    """Whether the logged actions lead to the logged observations, rewards, return and progression."""
+    """Return whether the logged actions reproduce the logged observations, rewards and final scores."""
     environment = BabyAI(task)
     environment.reset(seed=episode["seed"])
     total = 0.0
@@ -59,7 +59,7 @@ def replays(task: str, episode: dict[str, Any], steps: list[dict[str, str]]) -> 
         if observation != environment.long_term.strip() or not math.isclose(reward, float(step["Reward"])):
             return False
     same = math.isclose(total, episode["episode_return"], abs_tol=1e-6)
-    assert same and environment.progression == episode["progression"], "the same steps end the same"
+    assert same and environment.progression == episode["progression"], "equal steps have an equal end"
     return True
 
 

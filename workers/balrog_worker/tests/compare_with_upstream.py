@@ -1,4 +1,4 @@
-"""Compare this worker with upstream: the same answers of a model have to lead to the same actions.
+"""Compare this worker with upstream: the same model answers must lead to the same actions.
 
 Needs a checkout of BALROG.
 
@@ -6,13 +6,13 @@ Needs a checkout of BALROG.
 
 Run it with the Python of the worker's environment (`mosaic-lab workers list balrog` shows it). For each agent
 a hundred episodes of BabyAI are played twice with the same answers: by upstream's agent, prompt builder,
-wrapper and rules for invalid actions, imported from the checkout as they are, and by this worker's operator.
+wrapper and rules for invalid actions, imported unchanged from the checkout, and by this worker's operator.
 Each step's parsed action, its validity, the action played, the observation with its feedback, and the roles
 of all messages are compared, and each episode's progression.
 NetHack's progression is compared state by state.
 
 Answers are generated at random, in every form that the agents request and some that they do not, or read from
-FILE, a JSON list of strings (those of a recording, say). Libraries that upstream imports and that are not
+FILE, a JSON list of strings (from a recording, for example). Libraries that upstream imports and that are not
 installed here (its clients' SDKs, old gym) are replaced by empty modules.
 """
 
@@ -51,7 +51,7 @@ _DEMONSTRATION = {
 
 
 class Spoken:
-    """Replaces the model on both sides: gives the next answer of a dialog, whatever the prompt."""
+    """Replaces the model on both sides: returns the dialog's next answer for any prompt."""
 
     def __init__(self, answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -63,13 +63,13 @@ class Spoken:
         self.calls += 1
         return self.answers[(self.calls - 1) % len(self.answers)]
 
-    # As upstream's client ...
+    # The interface of upstream's client.
     def generate(self, messages: Sequence[Any]) -> Any:
         text = self.say([(message.role, message.content) for message in messages])
         response = sys.modules["balrog.client"].LLMResponse
         return response("spoken", text.strip(), "stop", 1, 1, None)
 
-    # ... and as the language model of the contract.
+    # The interface of the contract's language model.
     def begin_episode(self, seed: int, episode_index: int) -> None: ...
     def begin_step(self, step_index: int) -> None: ...
     def close(self) -> None: ...
@@ -82,7 +82,7 @@ class Spoken:
 
 
 class Described(gymnasium.Env[Any, Any]):
-    """This worker's BabyAI, with the lines where upstream's wrapper looks for them."""
+    """This worker's BabyAI, with its description lines in the info, where upstream's wrapper reads them."""
 
     def __init__(self, env: BabyAI) -> None:
         self.env, self.unwrapped_env = env, env
@@ -138,7 +138,7 @@ def main() -> int:
 
 
 def import_upstream(checkout: Path) -> Mapping[str, Any]:
-    """Return what is compared with, imported from the checkout."""
+    """Import upstream's classes for the comparison from the checkout."""
     sys.path.insert(0, str(checkout))
     stand_in("google.genai", types=None)
     stand_in("gym", spaces=SimpleNamespace(Space=object), Wrapper=object, Env=object)
@@ -165,7 +165,7 @@ def import_upstream(checkout: Path) -> Mapping[str, Any]:
 
 
 def stand_in(name: str, **attributes: Any) -> None:
-    """An empty module of this name, with those above it."""
+    """Provide empty modules for this name and its parents where they cannot be imported."""
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
         path = ".".join(parts[:depth])
@@ -189,7 +189,7 @@ class _Settings(dict):  # type: ignore[type-arg]
 def upstreams_dialog(
     upstream: Mapping[str, Any], agent: str, answers: Sequence[str], number: int
 ) -> list[dict[str, Any]]:
-    """One episode as upstream's evaluator plays it."""
+    """Play one episode as upstream's evaluator does."""
     client = Spoken(answers)
     player = make_upstreams(upstream, agent, client)
     env = upstream["EnvWrapper"](
@@ -243,7 +243,7 @@ def make_upstreams(upstream: Mapping[str, Any], agent: str, client: Spoken) -> A
 
 
 def our_dialog(agent: str, answers: Sequence[str], number: int) -> list[dict[str, Any]]:
-    """The same episode with this worker's operator."""
+    """Play the same episode with this worker's operator."""
     model = Spoken(answers)
     ours.LanguageModel = lambda setup: model  # type: ignore[assignment,misc,return-value]
     ours.load = lambda settings: [Demonstration(**_DEMONSTRATION)]  # type: ignore[attr-defined]
@@ -278,7 +278,7 @@ def our_dialog(agent: str, answers: Sequence[str], number: int) -> list[dict[str
 
 
 def _feedback_as_upstreams(observed: str, text: str) -> str:
-    """The played default that an observation reports, then the observation."""
+    """Rewrite an observation's feedback about a played default as `upstreams_dialog` does."""
     said = observed.removesuffix(text)
     if not said:
         return observed
@@ -294,14 +294,14 @@ def differences(theirs: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, 
         for name, value in one.items():
             here = other[name]
             if name == "candidate" and here == NOT_MARKED and not one["valid"]:
-                continue  # both say in words of their own that there is none
+                continue  # the two word a missing action differently
             if value != here:
                 found.append(f"step {number}: {name} is {value!r:.200} upstream, {here!r:.200} here")
     return found
 
 
 def an_answer(agent: str, rng: random.Random) -> str:
-    """An answer such as models give, more or less in the requested form."""
+    """Return a random answer as models give them, usually in a form that the agent requests."""
     action = rng.choice([*GRID_ACTIONS, *GRID_ACTIONS, "go foward", "Go forward", "jump", "turn  left", ""])
     thought = rng.choice(
         [
@@ -340,7 +340,7 @@ def an_answer(agent: str, rng: random.Random) -> str:
 
 
 def compare_progress(upstreams: Any) -> tuple[int, int]:
-    """Games of random states: how many states there were, and how many differ."""
+    """Return the number of random states compared and the number whose progression differs."""
     rng = random.Random(1)
     different = count = 0
     while count < _STATES:

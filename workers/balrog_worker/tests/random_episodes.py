@@ -1,5 +1,5 @@
-"""Plays an episode of each environment with random actions and prints what came of it, as JSON: run by the
-tests with the Python of the worker's environment. Arguments: the ids, the seed first."""
+"""Play a random episode of each environment and print the results as JSON. Run by the tests with the Python
+of the worker's environment. Arguments: the seed, then the ids."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""BALROG's environments: they speak text, can be drawn, know how far an agent got, and follow their seed."""
+"""BALROG's environments: texts, frames, progression, seeds, and the cache of TextWorld games."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDS = (
 
 
 def walked(worker: WorkerEnvironment, seed: int, *ids: str, cache: Path | None = None) -> dict[str, Any]:
-    """The result of an episode in each, played in a separate process."""
+    """Play one episode of each environment in a separate process and return the results by id."""
     command = [str(worker.python), str(RANDOM_EPISODES), str(seed), *ids]
     environ = {"HOME": str(cache), "PATH": "/usr/bin:/bin"} if cache else None
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ)
@@ -51,7 +51,7 @@ def test_they_speak_text_and_follow_their_seed_in_every_process(worker: WorkerEn
     assert crafter["first"]["actions"]["Place Stone"] == 7 and "collect diamond" in crafter["instructions"]
     nethack = first["balrog/nle/NetHackChallenge-v0"]["first"]
     assert all(f"{part}:" in nethack["text"] for part in ("message", "in sight", "map", "inventory"))
-    assert nethack["actions"]["e"] == nethack["actions"]["eat"], "a letter answers a question"
+    assert nethack["actions"]["e"] == nethack["actions"]["eat"], "single letters answer questions"
     assert nethack["default_action"] == "esc"
     minihack = first["balrog/minihack/MiniHack-Corridor-R3-v0"]["first"]
     assert set(minihack["actions"]) >= {"north", "kick", "search"} and "e" not in minihack["actions"]
@@ -96,7 +96,7 @@ def test_a_textworld_game_goes_on_whatever_is_typed(worker: WorkerEnvironment, t
     assert done.stdout.startswith("-= "), done.stderr
 
 
-@pytest.mark.extended  # it makes two games
+@pytest.mark.extended  # generates two games
 def test_a_textworld_game_is_made_for_each_seed_once(worker: WorkerEnvironment, tmp_path: Path) -> None:
     env_id = "balrog/textworld/coin_collector"
     first = walked(worker, 3, env_id, cache=tmp_path)[env_id]
@@ -109,7 +109,7 @@ def test_a_textworld_game_is_made_for_each_seed_once(worker: WorkerEnvironment, 
     assert "venture" not in first["first"]["text"], "the solution is left out"
 
 
-@pytest.mark.extended  # it makes a game
+@pytest.mark.extended  # generates a game
 def test_a_random_player_plays_textworld_beside_a_person(lab: mosaic.Lab) -> None:
     lanes = {"random": mosaic.operators.random(), "me": mosaic.operators.human()}
     env_id = "balrog/textworld/coin_collector"

@@ -1,4 +1,4 @@
-"""BALROG's agents play through the real SDK: the dialog, what is played, and the files of the results."""
+"""BALROG's agents through the real SDK: dialogs, played actions, result files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASK = "BabyAI-MixedTrainLocal-v0/goto"
 
 
 def player(server: FakeServer, model: str, *answers: str, **options: Any) -> Any:
-    """A BALROG agent whose model gives these answers, the last one again and again."""
+    """Return a BALROG agent whose model gives these answers in turn and then repeats the last."""
     server.script(model, *(f"say={answer}" for answer in answers))
     return mosaic.operators.balrog(model, base_url=server.openai_url, api_key_env="FAKE_KEY", **options)
 
@@ -48,7 +48,7 @@ def test_agents_play_by_the_protocol_and_leave_balrogs_files(
     assert [turn["role"] for turn in third] == ["user", "user", "assistant", "user", "assistant", "user"]
     assert "Your goal is to go to" in _text(first[0]) and "turn left" in _text(first[0])
     assert second[-2]["role"] == "assistant" and "I turn." in _text(second[-2])
-    assert _text(third[2]) == "turn left", "only the latest action keeps its thoughts"
+    assert _text(third[2]) == "turn left", "only the latest answer keeps its reasoning"
     assert "I jump. ACTION: jump!" in _text(third[4])
     assert "named no valid action" in _text(third[5]) and "go forward" in _text(third[5])
     pupils = [_text(turn) for turn in language_server.requests("pupil")[0]["body"]["messages"]]

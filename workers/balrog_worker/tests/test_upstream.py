@@ -1,4 +1,4 @@
-"""Upstream's eval.py as a run: started, followed, stopped. A stand-in writes files of upstream's shape."""
+"""Upstream's eval.py as a run: start, telemetry, stop. A stand-in writes files in upstream's format."""
 
 from __future__ import annotations
 

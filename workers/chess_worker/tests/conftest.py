@@ -1,4 +1,4 @@
-"""An engine; the process of the worker has the fake language server's key."""
+"""Fixtures: a chess engine, and the fake language server's key for the worker's process."""
 
 import pytest
 from operators.chess_fixtures import stockfish  # noqa: F401

@@ -1,4 +1,4 @@
-"""Models that play chess: what their dialogs are sent, where they fail, what is counted (a real SDK)."""
+"""Language models that play chess, through a real SDK: dialogs, failures, token counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from operators.conversation import Conversation
 
 @pytest.fixture
 def seat(talk: Conversation, language_server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Make a player whose model gives these replies, one after another; returns the model's name."""
+    """Seat a player whose model gives these replies in turn; returns the model's name."""
 
     def one(*replies: str, **settings: Any) -> str:
         model = language_server.script(f"scripted {len(replies)}", *(f"say={reply}" for reply in replies))
@@ -42,7 +42,7 @@ def test_a_dialog_shows_the_board_and_the_moves_until_a_move_is_made(
     assert sent[2] == "e2e4,d2d4,g1f3,a2a3"
     assert sent[3] == "Failed to make move: e2e5 is not a legal move here."
     assert answer["input_tokens"] == sum(one["input_tokens"] for one in exchanges) > 0
-    second = move(talk, MATE)  # its last reply again, in a dialog that knows nothing of the one before
+    second = move(talk, MATE)  # the last reply again, in a new dialog without the first one's turns
     assert [len(one["prompt"]) for one in second["exchanges"]] == [1, 3, 5]
     assert len(language_server.requests(model)) == 4 + 3
 

@@ -1,4 +1,4 @@
-"""UCI engines: Debian's Stockfish moves within its limits, at its rating, and leaves nothing behind."""
+"""UCI engines: Debian's Stockfish respects its limits and rating, and leaves no process behind."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Real trainings of the real upstream, each in its own process and run folder, shared by the tests.
+"""Trainings with the real upstream, each in its own process and run folder, shared by the tests.
 
-`MOSAIC_TEST_CLEANRL_PYTHON` names an interpreter that has the worker; without it the worker's environment
-is built once a session, as users build it. `MOSAIC_TEST_CLEANRL_CHECKOUT` names a checkout of upstream:
-then every test that trains runs with that source too (`MOSAIC_TEST_CLEANRL_CHECKOUT_PYTHON`: an interpreter
-that has it already).
+`MOSAIC_TEST_CLEANRL_PYTHON` names an interpreter with the worker installed; by default, the worker's
+environment is built once per session, as for users. `MOSAIC_TEST_CLEANRL_CHECKOUT` names a checkout of
+upstream, with which every training test runs as well (`MOSAIC_TEST_CLEANRL_CHECKOUT_PYTHON`: an interpreter
+with the checkout installed).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shim_kit.training_worker import Finished, TrainingWorker
 
 DEFAULT, CHECKOUT = "default source", "checkout"
 SOURCES = [DEFAULT, *([CHECKOUT] if os.environ.get("MOSAIC_TEST_CLEANRL_CHECKOUT") else [])]
-SMALL: dict[str, dict[str, Any]] = {  # enough of each algorithm to update its networks
+SMALL: dict[str, dict[str, Any]] = {  # long enough for each algorithm to update its networks
     "ppo": {"env_id": "CartPole-v1", "total_timesteps": 2048},
     "ppo_continuous": {
         "env_id": "Pendulum-v1",
@@ -61,7 +61,7 @@ EXTENDED = ("c51", "td3")
 
 
 class CleanRLWorker(TrainingWorker):
-    """Collects what its trainings write outside their folders."""
+    """Records the files that its trainings write outside their run folders."""
 
     @functools.cached_property
     def legacy(self) -> bool:
@@ -81,7 +81,7 @@ class CleanRLWorker(TrainingWorker):
 
 @pytest.fixture(scope="session")
 def cleanrl_python(mosaic_home: Path) -> str:
-    """An interpreter that has the worker with its default source."""
+    """Interpreter with the worker and its default upstream."""
     if given := os.environ.get("MOSAIC_TEST_CLEANRL_PYTHON"):
         return given
     from mosaic_lab import workers
@@ -91,7 +91,7 @@ def cleanrl_python(mosaic_home: Path) -> str:
 
 @pytest.fixture(scope="session")
 def checkout_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An interpreter that has the worker with a checkout of upstream."""
+    """Interpreter with the worker and a checkout of upstream."""
     if given := os.environ.get("MOSAIC_TEST_CLEANRL_CHECKOUT_PYTHON"):
         return given
     from mosaic_lab import workers
@@ -106,7 +106,7 @@ def checkout_python(tmp_path_factory: pytest.TempPathFactory) -> str:
 def workers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], CleanRLWorker]:
-    """The worker by the source of its upstream, one object a session."""
+    """Return the worker for a source of upstream: one object per source and session."""
 
     @functools.cache
     def worker_with(source: str) -> CleanRLWorker:

@@ -1,4 +1,4 @@
-"""The worker as the home of environments, and its policies in the arenas of others."""
+"""The worker's environments in arenas, and comparisons of its policies on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mosaic_lab.errors import ConfigurationError
 
 
 def open_arena(worker: Any, env_id: str, folder: Path, **settings: Any) -> dict[str, Any]:
-    """An arena's description of an environment."""
+    """Open an environment in an arena and return the arena's answer."""
     commands: list[dict[str, Any]] = [
         {"cmd": "open", "protocol": 1, "run_id": "arena", "env_id": env_id, "settings": settings}
         | {"folder": str(folder), "max_steps": None},
@@ -36,7 +36,7 @@ def open_arena(worker: Any, env_id: str, folder: Path, **settings: Any) -> dict[
 
 
 def test_it_holds_the_environments_that_it_trains_on(worker: Any, tmp_path: Path) -> None:
-    """LunarLander-v2 is in its Gymnasium, and in newer ones no more."""
+    """Its Gymnasium has LunarLander-v2, which newer versions lack."""
     opened = open_arena(worker, "LunarLander-v2", tmp_path, continuous=True)
     assert opened["type"] == "opened", opened
     assert opened["spaces"]["agent_0"]["action"]["shape"] == [2]
@@ -72,7 +72,7 @@ def test_an_environment_that_only_this_worker_has_is_made_by_it(
     start_comparison: Compare,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """MuJoCo's HalfCheetah: a policy trained on it is compared and evaluated without further settings."""
+    """A policy trained on MuJoCo's HalfCheetah is compared and evaluated without further settings."""
     lab = mosaic.Lab(tmp_path / "runs")
     run = lab.train(
         "cleanrl", algorithm="ppo_continuous", env="HalfCheetah-v4", total_timesteps=256, num_steps=128

@@ -1,4 +1,4 @@
-"""Checkpoints hold all that inference and a resume need, for scripts that save none themselves."""
+"""Checkpoints contain all that inference and resuming need, for scripts that save none themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_they_are_saved_periodically_and_at_the_end(finished: Any) -> None:
     assert steps[-1] == config["steps"]
     assert len(steps) >= 2
     assert steps == sorted(set(steps))
-    if config["algorithm"] not in ("ppo", "ppo_continuous"):  # those are whole only between two rollouts
+    if config["algorithm"] not in ("ppo", "ppo_continuous"):  # PPO saves only between rollouts
         assert steps == [config["checkpoint_every"] * (i + 1) for i in range(10)]
     assert {checkpoint["format"] for checkpoint in saved} == {"torch"}
 
@@ -74,7 +74,7 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
     assert run.episodes
     differences = worker.output_of("-c", COMPARE, str(checkpoint), str(run.checkpoints[-1]))
     assert differences["weights"] > 0
-    assert differences["optimizer steps"] > 0  # counted on, not from the beginning
+    assert differences["optimizer steps"] > 0  # the count continues, not restarts
     if algorithm == "ppo_continuous":
         counts = [
             json.loads(path.with_suffix(".json").read_text())["preprocessing"]["normalise"]["count"]
@@ -84,7 +84,7 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
 
 
 def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
-    """All that are not given; those by which steps are counted cannot be given otherwise."""
+    """Values that are not given come from the checkpoint; those that define the step count cannot change."""
     checkpoint = worker.trained("ppo_continuous").checkpoints[-1]
     small = worker.small["ppo_continuous"]
     config = {
@@ -103,7 +103,7 @@ def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
 
 @pytest.mark.parametrize("anneal", [pytest.param(False, marks=pytest.mark.extended), True])
 def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: Any, anneal: bool) -> None:
-    """Learning rates are those given, annealed over the whole training, not over the segment."""
+    """The given learning rate is annealed over the entire training, not over the segment."""
     run = worker.resume(
         worker.trained("ppo").checkpoints[-1],
         env_id="CartPole-v1",
@@ -115,7 +115,7 @@ def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: 
     )
     assert run.events("run_completed")
     assert run.checkpoints[-1].name == "step-000000003072.pt", "after the rollout that reaches step 2600"
-    rate = 1e-3 * (1 - 6 / 16) if anneal else 1e-3  # of update 7 of 16, which comes next
+    rate = 1e-3 * (1 - 6 / 16) if anneal else 1e-3  # of the next update, 7 of 16
     assert learning_rates(run.checkpoints[-1]) == pytest.approx([rate])
 
 

@@ -1,4 +1,4 @@
-"""Untrainable configurations are refused within a second, with a message that helps."""
+"""Untrainable configurations are refused before training starts, with a helpful message."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def test_description_lists_the_hyperparameters_of_every_algorithm(worker: Any) -
     assert gamma["type"] == "float"
     assert gamma["default"] == 0.99
     assert gamma["help"]
-    assert " torch" not in done.stderr  # importtime: no such module was imported
+    assert " torch" not in done.stderr  # importtime: the module was not imported
     assert " gymnasium" not in done.stderr
 
 
 def test_a_script_that_is_no_algorithm_here_is_named_with_the_line_that_runs_it(worker: Any) -> None:
-    if not worker.legacy:  # of current upstream each script is an algorithm, or refused with the reason
+    if not worker.legacy:  # current upstream: every script is an algorithm or has a refusal
         said = worker.error(algorithm="ppo_rnd_envpool", env_id="ALE/Pong-v5")
         assert "cleanrl/ppo_rnd_envpool.py trains on environments of EnvPool" in said
         return

@@ -1,4 +1,4 @@
-"""Frames of trainings: what is shown, that a training is the same with and without, and what ends them."""
+"""Frames of trainings: their content, equal trainings with and without them, and removal of the ring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ODD = str(Path(__file__).parent / "peers")
 
 @dataclass
 class Watcher:
-    """Watches one run from before its training begins; give it to `worker.train` to watch it to its end."""
+    """Watches one run from before its training begins; pass it to `worker.train` to watch until the end."""
 
     fps: float = 60.0
     frames: list[Frame] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Watcher:
     reader: FrameReader | None = None
 
     def __call__(self, trial: ObservedProcess, until: Callable[[], bool] = lambda: False) -> None:
-        """Look until the run ends, or `until`."""
+        """Watch until the run ends or `until` returns True."""
         folder = trial.stdout_path.parent
         reader = self.reader = self.reader or FrameReader(folder)
 
@@ -55,17 +55,17 @@ def picture(frame: Frame) -> np.ndarray[Any, Any]:
 
 
 def steps_of(trial: ObservedProcess) -> int:
-    """The training's step, as it reports it."""
+    """Return the latest step that the training has reported."""
     return max([m["payload"]["step"] for m in trial.messages() if m.get("event") == "metrics"], default=0)
 
 
 def is_gone(run: Any, ring: Path | None) -> bool:
-    assert ring is not None, "there was a ring"
+    assert ring is not None, "the run had a ring"
     return not ring.exists() and not os.path.lexists(run.folder / LINK)
 
 
 def course(run: Any) -> list[Any]:
-    """Everything about a training that is not about time: its episodes and what its networks learned."""
+    """Return a training's episodes and metrics, without timings."""
     episodes = [(e["step"], e["steps"], e["total_reward"], e["episode_seed"]) for e in run.episodes]
     measured = [
         (m["step"], name, value)
@@ -83,7 +83,7 @@ def test_a_watched_training_shows_its_environment_and_how_it_does(worker: Any) -
     frames = watcher.frames
     assert len(frames) >= 2
     assert {(f.height, f.width, f.channels) for f in frames} == {(400, 600, 3)}
-    assert len({f.pixels for f in frames}) > 1, "it moves"
+    assert len({f.pixels for f in frames}) > 1, "the picture changes"
     assert (picture(frames[0]) == 255).mean() > 0.9, "CartPole is drawn on white"
     assert [f.sequence for f in frames] == sorted({f.sequence for f in frames})
     huds = [f.hud for f in frames]
@@ -114,7 +114,7 @@ def test_a_watched_training_shows_its_environment_and_how_it_does(worker: Any) -
 def test_a_training_is_the_same_watched_unwatched_and_without_frames(
     worker: Any, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
 ) -> None:
-    """To the last bit: LunarLander does more in `step` when it is drawn, and Noisy draws random numbers."""
+    """Bit for bit, although LunarLander's `step` does more when rendered and Noisy draws random numbers."""
     monkeypatch.setenv("PYTHONPATH", ODD, prepend=os.pathsep)
     watcher = Watcher()
     watched = worker.train(watcher, **config)
@@ -166,7 +166,7 @@ def test_what_cannot_be_drawn_trains_and_its_watchers_see_why(
     (notice,) = watcher.notices
     assert f"{name}-v0" in notice
     assert reason in notice
-    assert run.log.count(notice) == 1, "one line in the log"
+    assert run.log.count(notice) == 1, "logged once"
     assert is_gone(run, watcher.ring)
 
 
@@ -176,7 +176,7 @@ def test_a_stop_before_training_begins_cancels_at_once_and_leaves_no_ring(worker
     def during(trial: ObservedProcess) -> None:
         watcher(trial, until=lambda: watcher.ring is not None)
         trial.signal(signal.SIGTERM)
-        assert trial.wait(10), "the grace period"
+        assert trial.wait(10), "ends within the grace period"
 
     run = worker.train(during, **LONG)
     assert run.code == 143, run.log
@@ -192,7 +192,7 @@ def test_a_script_that_must_be_killed_leaves_no_ring(worker: Any) -> None:
     def during(trial: ObservedProcess) -> None:
         watcher(trial, until=lambda: watcher.ring is not None)
         (script,) = psutil.Process(trial.popen.pid).children()
-        script.suspend()  # it cannot end itself in time
+        script.suspend()  # so that it cannot exit in time
         trial.signal(signal.SIGTERM)
         watcher(trial)
 

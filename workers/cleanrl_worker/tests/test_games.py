@@ -1,4 +1,4 @@
-"""Trainings on Atari games, and their policies. Only current upstream has them: these need a checkout."""
+"""Trainings on Atari games, and their policies. Only current upstream has them, as a checkout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ with_checkout = [
 
 
 def test_the_release_refuses_games(worker: Any) -> None:
-    """The algorithm of a game, or the reason that there is none, before an environment is made."""
+    """The error names the algorithm that the release lacks and, for the LSTM, an alternative."""
     if worker.legacy:
         assert "ppo_atari is not available with CleanRL 0.4.8" in worker.error(algorithm="ppo", env_id=GAME)
         said = worker.error(algorithm="ppo_atari_lstm", env_id=GAME)
@@ -55,7 +55,7 @@ class TestCurrentUpstream:
 
     @pytest.mark.parametrize("env_id", ["BreakoutNoFrameskip-v4", "PongNoFrameskip-v4"])
     def test_a_policy_sees_what_upstreams_wrappers_show(self, upstream: Any, env_id: str) -> None:
-        """To the last bit, with lives lost and FIRE pressed as in the training."""
+        """Bit for bit, with lives lost and FIRE pressed as in training."""
         found = upstream.output_of(str(UPSTREAM), env_id, "100")
         assert found["compared"] == found["same"] == 100
         assert env_id.startswith("Pong") or found["lives"] > 0
@@ -64,7 +64,7 @@ class TestCurrentUpstream:
     def test_a_training_counts_its_own_steps_and_records_what_it_saw(
         self, upstream: Any, algorithm: str
     ) -> None:
-        """Not the four frames of each step, nor those that begin an episode."""
+        """Neither the four frames of each step nor the frames that begin an episode count."""
         run = upstream.train(algorithm=algorithm, env_id=GAME, **SMALL[algorithm])
         assert run.code == 0, run.log
         assert run.events("run_started")[0]["algo"] == algorithm
@@ -77,7 +77,7 @@ class TestCurrentUpstream:
         assert all(episode["total_reward"] >= 0 for episode in run.episodes)
 
     def test_a_recurrent_policy_remembers_as_upstreams_does(self, upstream: Any) -> None:
-        """To the last bit of the scores from which it draws, and no longer than a life."""
+        """Its drawn actions equal upstream's over several lives, each of which resets the memory."""
         small = {**SMALL["ppo_atari_lstm"], "env_id": "BreakoutNoFrameskip-v4"}
         run = upstream.train(algorithm="ppo_atari_lstm", **small)
         found = upstream.output_of(str(REMEMBERS), str(run.checkpoints[-1]), "120")

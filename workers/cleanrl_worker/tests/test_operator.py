@@ -30,7 +30,7 @@ Trained = tuple[Any, str, Path, Conversation]
 def trained(
     workers: Callable[[str], Any], operators_of: Callable[[Any], Conversation], request: pytest.FixtureRequest
 ) -> Trained:
-    """A worker, an algorithm, the last checkpoint of a small training, and the process that it acts in."""
+    """A worker, an algorithm, the last checkpoint of its small training, and its operator process."""
     source, algorithm = request.param
     worker = workers(source)
     return worker, algorithm, worker.trained(algorithm).checkpoints[-1], operators_of(worker)
@@ -42,7 +42,7 @@ def observations(worker: Any, algorithm: str, count: int = 8) -> list[list[float
 
 
 def test_actions_are_those_of_upstreams_own_network(trained: Trained) -> None:
-    """To the last bit: the best ones, and where the script draws from a distribution, the drawn ones."""
+    """Bit for bit: the best actions, and the sampled ones where the script samples from a distribution."""
     worker, algorithm, checkpoint, operators = trained
     seen = observations(worker, algorithm)
     upstream = worker.output_of(str(UPSTREAM), str(checkpoint), json.dumps(seen), str(SEED))
@@ -53,7 +53,7 @@ def test_actions_are_those_of_upstreams_own_network(trained: Trained) -> None:
     if upstream["drawn"][0] is None:
         assert all(action in (0, 1) or -2 <= action[0] <= 2 for action in drawn)
     else:
-        within = np.clip(upstream["drawn"], -2, 2)  # upstream's environment clips; Pendulum's bounds
+        within = np.clip(upstream["drawn"], -2, 2)  # upstream's environment clips to these bounds
         assert drawn == within.tolist()
 
 
@@ -70,7 +70,7 @@ def test_sampled_actions_are_determined_by_the_seed(trained: Trained) -> None:
     first = episode("one", 7)
     assert episode("two", 7) == first
     assert episode("one", 7) == first
-    if algorithm not in ("dqn", "c51"):  # of those one action in twenty is drawn
+    if algorithm not in ("dqn", "c51"):  # only one action in twenty is random
         assert episode("one", 8) != first
         assert len({str(action) for action in first}) > 1
 
@@ -78,7 +78,7 @@ def test_sampled_actions_are_determined_by_the_seed(trained: Trained) -> None:
 def test_an_observation_of_another_size_is_an_error_and_no_action(
     worker: Any, operators: Conversation
 ) -> None:
-    begin(operators, worker.trained("ppo").checkpoints[-1])  # without spaces nothing is known
+    begin(operators, worker.trained("ppo").checkpoints[-1])  # no spaces are given to check
     answer = operators.ask("select_action", player_id="agent_0", observation=[0.0] * 5)
     assert answer["message"] == "the policy takes 4 numbers, this observation has 5"
     assert actions_of(operators, [[0.0] * 4])[0] in (0, 1)
@@ -120,7 +120,7 @@ def test_a_checkpoint_of_the_other_upstream_says_what_to_install(
 def test_an_observation_of_a_discrete_space_is_encoded_as_the_script_does(
     worker: Any, operators: Conversation
 ) -> None:
-    if not worker.legacy:  # which refuses them
+    if not worker.legacy:  # current upstream refuses them
         return
     checkpoint = worker.trained("frozen_lake").checkpoints[-1]
     places = list(range(16))

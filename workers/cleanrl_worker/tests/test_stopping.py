@@ -1,4 +1,4 @@
-"""However a training ends, its end is orderly: nothing is left behind and the reason is reported."""
+"""Every end of a training is orderly: no process or file is left behind, and the reason is reported."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_0
 
 
 def until_training(trial: ObservedProcess) -> None:
-    """Wait until the first numbers of the training are out."""
+    """Wait until the training has reported its first metrics."""
     assert trial.wait(120, lambda: any(m.get("event") == "metrics" for m in trial.messages()))
     assert trial.code is None, trial.log_tail()
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.extended)])
 def test_a_signal_saves_a_checkpoint_and_cancels(worker: Any, signum: signal.Signals) -> None:
-    """SIGTERM to the group, as the supervisor stops a run; SIGINT to the shim alone."""
+    """SIGTERM goes to the process group, as from the supervisor; SIGINT to the shim only."""
 
     def during(trial: ObservedProcess) -> None:
         until_training(trial)
@@ -30,7 +30,7 @@ def test_a_signal_saves_a_checkpoint_and_cancels(worker: Any, signum: signal.Sig
             trial.signal(signum)
         else:
             os.kill(trial.popen.pid, signum)
-        assert trial.wait(10), "the grace period"
+        assert trial.wait(10), "ends within the grace period"
 
     run = worker.train(during, **LONG)
     assert run.code == 128 + signum
@@ -62,7 +62,7 @@ def test_the_script_does_not_outlive_a_killed_shim(worker: Any) -> None:
 
 def test_a_training_that_loses_its_last_checkpoint_fails(worker: Any) -> None:
     def during(trial: ObservedProcess) -> None:
-        (trial.stderr_path.parent / "checkpoints").touch()  # where the folder is to be
+        (trial.stderr_path.parent / "checkpoints").touch()  # a file in place of the folder
 
     run = worker.train(during, algorithm="ppo", **worker.small["ppo"])
     assert run.code == 1

@@ -1,4 +1,4 @@
-"""Every algorithm trains, on the unmodified script, and everything that it reports comes out right."""
+"""Every algorithm trains with upstream's unmodified script and reports correct metrics and episodes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RUN_FOLDER = {
 
 def test_the_training_completes_at_its_last_step(finished: Any) -> None:
     assert finished.code == 0, finished.log
-    assert "WARN: env." not in finished.log, "Gymnasium's warning about our checks"
+    assert "WARN: env." not in finished.log, "Gymnasium must not warn about our checks"
     (started,) = finished.events("run_started")
     assert finished.messages[-1]["event"] == "run_completed"
     steps = max(metrics["step"] for metrics in finished.events("metrics"))
@@ -58,16 +58,16 @@ def test_every_episode_that_the_script_reports_has_its_line(finished: Any) -> No
     reported = [point for name in UPSTREAM_RETURN for point in finished.series(name)]
     ours = {(e["step"], round(e["total_reward"], 2)) for e in finished.episodes}
     assert reported
-    assert {(step, round(value, 2)) for step, value in reported} <= ours  # float32 against float64
+    assert {(step, round(value, 2)) for step, value in reported} <= ours  # upstream logs float32
 
 
 def test_lengths_and_returns_of_episodes_are_correct(finished: Any) -> None:
     (started,) = finished.events("run_started")
     for episode in finished.episodes:
-        if started["env_id"] == "CartPole-v1":  # a reward of 1 a step
+        if started["env_id"] == "CartPole-v1":  # reward 1 per step
             assert episode["total_reward"] == episode["steps"]
             assert episode["terminated"] or episode["steps"] == 500
-        else:  # Pendulum has no end but its time limit
+        else:  # Pendulum ends only at its time limit
             assert (episode["steps"], episode["truncated"], episode["terminated"]) == (200, True, False)
     assert [e["episode_index"] for e in finished.episodes] == list(range(len(finished.episodes)))
     for name, key in (("episode_return", "total_reward"), ("episode_length", "steps")):
@@ -114,7 +114,7 @@ def test_pytorchs_compiler_is_imported_when_it_is_used(worker: Any) -> None:
 def test_the_platforms_own_example_runs_and_leaves_videos(
     worker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On Box2D, an environment that neither script mentions. Modules for plots are not imported."""
+    """Box2D's LunarLander is mentioned in neither script. Plotting modules are not imported."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     example = {"algorithm": "ppo", "learning_rate": 3e-4, "num_envs": 4, "capture_video": True}
     run = worker.train(**example, env_id="LunarLander-v2", seed=1, total_timesteps=1024)
@@ -124,7 +124,7 @@ def test_the_platforms_own_example_runs_and_leaves_videos(
     videos = sorted((run.folder / "videos").iterdir())
     assert [video.name for video in videos][:3] == [f"episode-{i:06d}.mp4" for i in (0, 1, 8)][: len(videos)]
     assert videos
-    assert all(b"ftyp" in video.read_bytes()[:32] for video in videos)  # a whole MP4 file begins so
+    assert all(b"ftyp" in video.read_bytes()[:32] for video in videos)  # the header of an MP4 file
     assert run.outside == []
     analytics = json.loads((run.folder / "analytics.json").read_text())
     assert analytics["artifacts"]["videos_dir"] == "videos"
@@ -143,7 +143,7 @@ def test_the_release_takes_discrete_observations_and_its_own_environments(worker
 
 
 def test_a_gpu_that_pytorch_does_not_find_is_refused(worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Upstream's scripts would train on the CPU without a word."""
+    """Upstream's scripts would silently train on the CPU."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "63")
     run = worker.train(algorithm="ppo", **worker.small["ppo"])
     assert run.code == 2 and not run.checkpoints

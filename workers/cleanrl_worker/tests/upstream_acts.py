@@ -1,10 +1,9 @@
-"""Run by a worker's interpreter: what upstream's own script does on observations, with a checkpoint's
-weights.
+"""Run by a worker's interpreter: the actions of upstream's own script, with a checkpoint's weights.
 
-The script's text is run as it is, with its command line, up to where its training begins: environments and
-networks are those that it makes itself. Then the networks get the weights, and each observation goes through
-the script's wrappers and the expression by which the script acts. Prints one JSON object: the best action for
-each observation, and those drawn one after the other from the seed (None where a script draws otherwise).
+The script's source runs unchanged, with its command line, up to the start of its training, and creates its
+own environments and networks. The networks then load the weights, and each observation passes through the
+script's wrappers and its expression for choosing an action. Prints one JSON object: the best action for each
+observation, and the actions drawn in sequence from the seed (None where a script samples otherwise).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ BEGIN = "TRY NOT TO MODIFY: start the game"
 
 
 def setup(described: dict[str, Any]) -> dict[str, Any]:
-    """The variables of the script where its training would begin."""
+    """Run the script up to the start of its training and return its variables."""
     name = described["upstream"]["script"]
     spec = importlib.util.find_spec(name)
     assert spec is not None
@@ -42,7 +41,7 @@ def setup(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def observed(scope: dict[str, Any], described: dict[str, Any], observation: Any) -> torch.Tensor:
-    """The observation after the script's own wrappers, whose statistics are the checkpoint's."""
+    """Return the observation after the script's own wrappers, with the checkpoint's statistics."""
     statistics, legacy = described["preprocessing"]["normalise"], described["legacy"]
     if statistics is not None:
         above, env = [], scope["envs"].venv.envs[0] if legacy else scope["envs"].envs[0]
@@ -51,7 +50,7 @@ def observed(scope: dict[str, Any], described: dict[str, Any], observation: Any)
             env = env.env
         running = env.ob_rms if legacy else env.obs_rms
         running.mean, running.var = np.array(statistics["mean"]), np.array(statistics["var"])
-        running.count = 1e300  # one observation more changes nothing
+        running.count = 1e300  # so that one more observation changes nothing
         if legacy:
             observation = env._obfilt(np.asarray(observation))
         else:

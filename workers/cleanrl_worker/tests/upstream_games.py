@@ -1,7 +1,7 @@
 """Run by a worker's interpreter: a game played through the contract's player, beside upstream's own wrappers.
 
-Both play the same game with the same actions. Prints one JSON object: how many observations of the policy
-were compared, how many of them were the same to the last bit, and how many lives were lost meanwhile.
+Both play the same game with the same actions. Prints one JSON object: the numbers of
+compared observations, of observations that are identical bit for bit, and of lost lives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOOPS = 3
 
 
 class Scripted:
-    """An operator that notes what it sees, and plays random actions."""
+    """Operator that records its observations and plays random actions."""
 
     def __init__(self, actions: int) -> None:
         self.seen: list[Any] = []
@@ -40,7 +40,7 @@ def main(env_id: str, decisions: int) -> dict[str, int]:
 
 
 def beside(env_id: str, decisions: int) -> tuple[list[Any], int]:
-    """A policy's observations through upstream's wrappers, and the lives that it loses."""
+    """Return a policy's observations through upstream's wrappers, and the number of lives that it loses."""
     env = make_env(env_id, 0, False, "")()
     inner: Any = env
     while type(inner).__name__ != "NoopResetEnv":
@@ -58,7 +58,7 @@ def beside(env_id: str, decisions: int) -> tuple[list[Any], int]:
 
 
 def played(env_id: str, decisions: int) -> list[Any]:
-    """Its observations if the player gets every frame of the same game."""
+    """Return its observations in the same game through the contract's player, which gets every frame."""
     env: Any = gymnasium.make(env_id)
     policy = Scripted(int(env.action_space.n))
     player: Any = as_trained({"atari": record(env_id, {}, restarts=True) | {"most_noops": 1}}, policy)

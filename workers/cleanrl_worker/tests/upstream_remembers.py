@@ -2,7 +2,7 @@
 beside upstream's own network on the environment that its script makes.
 
 Upstream's network gets its memory and `done` as in the script's loop. Prints one JSON object: the actions
-that each of them has drawn, and how many lives were lost meanwhile.
+drawn by each, and the number of lost lives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOOPS, SEED = 3, 5
 
 
 class Noted:
-    """An operator within the player, whose actions are noted."""
+    """Records the actions of the operator inside the player."""
 
     def __init__(self, operator: Any) -> None:
         self.actions: list[int] = []

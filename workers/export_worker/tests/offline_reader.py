@@ -1,7 +1,7 @@
 """Print the records of a W&B offline run, as JSON. Runs in the worker's environment.
 
-The file is a log of LevelDB: blocks of 32 KiB, after a header of 7 bytes, of records with checksum, length
-and type (1 whole, 2 first, 3 middle, 4 last part), whose content is a message `Record`.
+The file is a LevelDB log: a 7-byte header, then 32 KiB blocks of fragments with checksum, length and type
+(1 full, 2 first, 3 middle, 4 last). Each record is a `Record` message.
 """
 
 import json

@@ -99,7 +99,7 @@ def test_weights_and_biases_reads_what_metrics_has(
             for name, value in row.items()
             if name != "step" and not name.startswith("_")
         ]
-        # A row has its values by name.
+        # `rows` has one entry per value, like `run.metrics()`.
         expected = run.metrics().astype({"name": str}).itertuples(index=False, name=None)
         assert_same(sorted(rows, key=itemgetter(0, 1, 2)), sorted(expected, key=itemgetter(0, 1, 2)))
 
@@ -110,7 +110,7 @@ def assert_same(rows: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) ->
 
 
 def test_nothing_is_sent(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    """In a separate network namespace: no name is looked up and no connection attempted."""
+    """In a separate network namespace, no DNS lookup and no connection attempt is counted."""
     namespace = ["unshare", "-rn"]
     if (
         shutil.which("unshare") is None
@@ -140,7 +140,7 @@ def test_nothing_is_sent(worker: WorkerEnvironment, tmp_path: Path) -> None:
         }
         counted.append((counters["Ip:OutNoRoutes"], counters["Udp:OutDatagrams"]))
     assert counted[:2] == [(0, 0), (0, 0)]
-    assert counted[2][0] > 0  # an attempt would be counted
+    assert counted[2][0] > 0  # the control: an attempt is counted
 
 
 def test_the_command_line(

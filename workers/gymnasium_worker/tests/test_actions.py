@@ -1,4 +1,4 @@
-"""Actions from outside against Gymnasium's spaces, in the worker's own environment."""
+"""Operators' actions are converted to Gymnasium's spaces or refused, in the worker's own environment."""
 
 from __future__ import annotations
 

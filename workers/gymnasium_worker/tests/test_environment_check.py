@@ -1,4 +1,4 @@
-"""The check of environments before anything starts: each broken promise is one sentence."""
+"""Environment check before a start: each violation of Gymnasium's interface is reported in one sentence."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ REFUSED = {
 def test_each_broken_promise_is_one_sentence(
     worker: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Values converted without loss, and those that fail only later, are not among them."""
+    """Values that convert without loss, and faults that occur only later, are not reported."""
     monkeypatch.setenv("PYTHONPATH", str(Path(shim_kit.__path__[0]) / "environments"))
     command = [str(worker.python), "-c", PROBE_ALL]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -100,7 +100,7 @@ def test_each_broken_promise_is_one_sentence(
 def test_a_number_outside_of_its_space_is_refused_at_a_later_step(
     worker: WorkerEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the first move, some environments observe -1."""
+    """A first observation of -1 is accepted: some environments return it before the first move."""
     monkeypatch.setenv("PYTHONPATH", str(Path(shim_kit.__path__[0]) / "environments"))
     done = subprocess.run(
         [str(worker.python), "-c", PLAY_OUTSIDE], capture_output=True, text=True, timeout=120
@@ -123,7 +123,7 @@ def test_an_own_class_needs_no_keyword_for_rendering(worker: WorkerEnvironment, 
 def test_an_own_team_is_named_by_its_module_or_by_its_class(
     worker: WorkerEnvironment, tmp_path: Path, env_id: str
 ) -> None:
-    """Its agents leave and come later."""
+    """The team's agents leave and join during an episode."""
     command = ["env", f"PYTHONPATH={Path(shim_kit.__path__[0]) / 'environments'}", *worker.command()]
     with ArenaLane(command, tmp_path / "lane") as lane:
         assert lane.open(env_id)["agents"] == ["red team/1", "blau ä", "late.0"]
@@ -133,7 +133,7 @@ def test_an_own_team_is_named_by_its_module_or_by_its_class(
 
 
 def test_an_environment_that_is_not_installed_is_missing(worker: WorkerEnvironment) -> None:
-    """Another worker may serve it, unlike one that fails."""
+    """`EnvironmentMissing` lets another worker serve it; an environment that fails is a `ConfigError`."""
     command = [str(worker.python), "-c", PROBE_MISSING]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     *missing, broken = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Environments of every kind, played for real: the same seed, the same episode; frames; names and keys."""
+"""Environments of every kind in arenas: reproducible episodes, frames, action names and keys."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_environment(lane: ArenaLane, env_id: str) -> None:
     assert lane.play(4, 12) != first
     reader = lane.watched()
     watched = lane.play(3, 12)
-    assert watched == first, "being watched changes nothing"
+    assert watched == first, "watching changes nothing"
     frame = wait_until(lambda: reader.watch(60) or reader.read())
     assert shape in (None, frame.shape)
     assert lane.do("closed", "close") == {"type": "closed"}
@@ -155,7 +155,7 @@ def test_masks_of_pettingzoo_bind_and_those_of_gymnasium_advise(lane: ArenaLane)
 
 
 def test_a_full_column_is_refused(lane: ArenaLane) -> None:
-    assert lane.open("connect_four_v3")["teams"] == {}  # whoever plays against all others has no team
+    assert lane.open("connect_four_v3")["teams"] == {}  # agents that all compete form no team
     lane.do("ready", "reset", seed=1, episode_index=0)
     for column in (3, 3, 3, 3, 3, 3):
         lane.send("step")

@@ -1,4 +1,4 @@
-"""gymnax and Craftax, played for real: seeds in two processes, pictures, people's keys, states as text."""
+"""gymnax and Craftax in arenas: seeds across processes, frames, human keys, states as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shim_kit.family_tests import (  # noqa: F401
 
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.9 GB, and Craftax compiles for minutes, once
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.9 GB; Craftax compiles for minutes
 
 BREAKOUT, CLASSIC, CRAFTAX = "gymnax/Breakout-MinAtar", "Craftax-Classic-Symbolic-v1", "Craftax-Symbolic-v1"
 PATIENT = {"step_timeout": 400.0}

@@ -1,4 +1,4 @@
-"""Real trainings of the real upstream, each in its own process, shared by the tests."""
+"""Trainings with the real upstream, each in its own process, shared by the tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NETWORK = {
     "transformer_key_size": 4,
     "transformer_mlp_units": [8],
 }
-SMALL: dict[str, dict[str, Any]] = {  # episodes of 20 steps, two in an update, and what compiles fastest
+SMALL: dict[str, dict[str, Any]] = {  # 20-step episodes, two per update; networks that compile fast
     "a2c": {"total_timesteps": 800, "n_steps": 40, "total_batch_size": 4, **_NETWORK},
     "ppo": {
         "total_timesteps": 800,
@@ -27,7 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {  # episodes of 20 steps, two in an update, 
     },
 }
 
-worker = training_worker_fixture("jumanji", SMALL, {"env_id": "TSP-v1"})  # which compiles fastest
+worker = training_worker_fixture("jumanji", SMALL, {"env_id": "TSP-v1"})  # compiles fastest
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,8 @@
-"""Every algorithm on every environment: trained, acting from its checkpoint, resumed; as a table.
+"""Train, resume and act from a checkpoint: every algorithm on every environment, as a table.
 
 Not a test: `PYTHON workers/jumanji_worker/tests/matrix.py ['ALGORITHM ENVIRONMENT' ...]`, with the
-interpreter of the worker's environment (`mosaic-lab workers list jumanji` shows where it is). All of it
-happens in one process, with small networks: nearly all of it is compiling.
+interpreter of the worker's environment (`mosaic-lab workers list jumanji` shows where it is). Everything
+runs in one process, with small networks; most of the time is compilation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NAMES = [f"{algorithm} {env_id}" for env_id in TRAINED for algorithm in ("a2c", 
 
 
 def train(folder: Path, given: dict[str, Any]) -> Messages:
-    """Return the messages of a training in this process."""
+    """Train in this process and return the messages."""
     plan = JumanjiPlan.of(TrainingConfig.from_dict(given, folder))
     file = folder / "telemetry.jsonl"
     with file.open("wb") as stream:

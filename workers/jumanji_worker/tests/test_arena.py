@@ -1,4 +1,4 @@
-"""Jumanji's environments in arenas, played for real: seeds, settings, names, masks, frames."""
+"""Jumanji's environments in arenas: seeds, settings, action names, masks, frames."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def test_a_world(lane: ArenaLane) -> None:
     assert len(first) > 2
     assert lane.play(4, 12) != first
     reader = lane.watched()
-    assert lane.play(3, 12) == first, "being watched changes nothing"
+    assert lane.play(3, 12) == first, "watching changes nothing"
     frame = wait_until(lambda: reader.watch(60) or reader.read())
     assert frame.shape == (400, 400, 3)
     assert lane.do("closed", "close") == {"type": "closed"}
 
 
 def test_combinations_of_which_a_mask_allows_some_are_numbered(lane: ArenaLane) -> None:
-    """Minesweeper's rows and columns: a field that is open is not legal any more."""
+    """In Minesweeper (rows and columns), an opened field is no longer legal."""
     opened = lane.open("jumanji/Minesweeper-v0")
     assert opened["spaces"]["agent_0"]["action"]["n"] == 100
     lane.do("ready", "reset", seed=1, episode_index=0)

@@ -1,4 +1,4 @@
-"""Invalid configurations are refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before training starts, with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
 
 @pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
-    """Those of its configuration files as its own reader of them finds them, and of its signature."""
+    """A2C's are those that Hydra reads from upstream's configuration files, PPO's those of its signature."""
     script = """
 import inspect, json
 import hydra, jumanji
@@ -66,7 +66,7 @@ print(json.dumps({
 
 
 def test_the_listing_says_what_depends_on_the_environment(worker: Any) -> None:
-    """And imports nothing of upstream for it."""
+    """The listing imports no module of upstream."""
     script = """
 import json, sys
 from jumanji_worker.cli import WORKER

@@ -1,4 +1,4 @@
-"""Trainings report what happens, learn what upstream alone does, leave checkpoints to resume, and stop."""
+"""Trainings: reports, equality with upstream alone, resuming from checkpoints, stopping."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_keywords_of_the_environment_are_those_of_its_policy(
 
 @pytest.mark.extended
 def test_an_episode_of_a2c_takes_its_share_of_the_update_it_ends_in(worker: Any) -> None:
-    """Two of 20 steps fit into each update of 40 steps of four environments."""
+    """In each update, of 40 steps in four environments, every environment plays two episodes of 20 steps."""
     run = worker.trained("a2c")
     seconds = [episode["duration_seconds"] for episode in run.episodes]
     updates = [set(seconds[first : first + 8]) for first in range(0, 40, 8)]
@@ -98,7 +98,7 @@ def test_a2c_learns_what_upstream_alone_does(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: Any) -> None:
-    """Watched this time, which changes nothing."""
+    """The resumed training is watched, which changes nothing."""
     whole = worker.trained("a2c")
     half = whole.checkpoints[len(whole.checkpoints) // 2 - 1]
     viewer = Viewer()
@@ -112,7 +112,7 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: A
 
 @pytest.mark.extended
 def test_a_stop_does_not_wait_for_the_compiler(worker: Any) -> None:
-    """Of networks as large as upstream's, which take a minute."""
+    """Networks of upstream's size take a minute to compile."""
 
     def stop(trial: ObservedProcess) -> None:
         def beats() -> int:

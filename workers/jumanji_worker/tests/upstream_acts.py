@@ -1,7 +1,7 @@
-"""Run by the worker's interpreter: what upstream's own networks answer, with a checkpoint's weights.
+"""Run by the worker's interpreter: actions of upstream's own networks, with a checkpoint's weights.
 
-The shim is not used: upstream's A2C agent is set up as its own program does it, and PPO's network of two
-layers is computed with NumPy. Prints JSON: the observations `seen` on a tour, each algorithm's best actions.
+The shim is not used: upstream's A2C agent is set up as in its own program, and PPO's two-layer network is
+computed with NumPy. Prints JSON: the observations `seen` on a tour, and each algorithm's best actions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jumanji.training.setup_train import setup_agent, setup_env
 
 
 def tour() -> list[Any]:
-    """Observations of one tour in which the last city that is left comes next."""
+    """Return the observations of a tour that visits the cities in descending order."""
     env = jumanji.make("TSP-v1")
     step = jax.jit(env.step)
     state, timestep = jax.jit(env.reset)(jax.random.PRNGKey(3))

@@ -1,4 +1,4 @@
-"""Run by the worker's interpreter: the same trainings by upstream alone, to compare numbers and speed with.
+"""Run by the worker's interpreter: the same trainings by upstream alone, to compare results and speed.
 
     a2c ENV STEPS [OVERRIDE ...]    upstream_trains.py a2c snake 100000 env.network.num_channels=4
     ppo ID STEPS [NAME=VALUE ...]   upstream_trains.py ppo Snake-v1 100000 n_envs=64 n_steps=128

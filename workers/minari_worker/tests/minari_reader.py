@@ -1,6 +1,6 @@
-"""Run by the worker's interpreter: what Minari reads of the datasets in the folder of the first argument.
+"""Run by the worker's interpreter: print datasets as Minari reads them, as a JSON object by id.
 
-Prints a JSON object with each dataset by its id.
+The arguments are the folder of datasets and the ids.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def facts(name: str) -> dict[str, Any]:
     }
     if isinstance(first, dict):
         return {**about, "mission": first["mission"][0], "image": list(first["image"].shape)}
-    # The environment made again starts as the episode did.
+    # The recovered environment starts as the episode did.
     begun, _ = dataset.recover_environment().reset(seed=about["metadata"][0]["seed"])
     return {**about, "first": first[0].tolist(), "again": begun.tolist()}
 

@@ -1,4 +1,4 @@
-"""Run by the worker's interpreter: a dataset as people publish them, written by Minari alone.
+"""Run by the worker's interpreter: write a dataset with Minari alone, as published ones are.
 
 The arguments are the folder of datasets and the id of the new one.
 """

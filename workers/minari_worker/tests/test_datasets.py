@@ -48,7 +48,7 @@ def folder(lab: mosaic.Lab) -> Path:
 
 @pytest.fixture(scope="module")
 def played(lab: mosaic.Lab, folder: Path) -> Evaluation:
-    """Episodes of a policy, one of which fails, and of random actions."""
+    """Evaluation of a policy, one of whose episodes fails, and of random actions."""
     policy = mosaic.operators.python(f"{folder / 'policy.py'}:Balancing")
     return lab.evaluate(
         env=CARTPOLE,
@@ -72,7 +72,7 @@ def read(worker: WorkerEnvironment, folder: Path, *names: str) -> dict[str, Any]
 def test_minari_reads_the_episodes_of_an_evaluation(
     played: Evaluation, folder: Path, worker: WorkerEnvironment, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for _ in range(2):  # a dataset of ours is replaced
+    for _ in range(2):  # the second call replaces the dataset
         with pytest.warns(UserWarning, match="1 of 8 episodes failed and is not in the dataset"):
             made = played.dataset(folder / "played.hdf5")
     assert f"replacing the dataset {made}\n" in capsys.readouterr().out
@@ -126,14 +126,14 @@ def test_the_episodes_of_a_training_become_a_dataset(
 @pytest.mark.extended
 @pytest.mark.parametrize(("name", "env"), [("cleanrl", CARTPOLE), ("sb3", "CrafterReward-v1")])
 def test_other_trainings_are_recorded_too(lab: mosaic.Lab, folder: Path, name: str, env: str) -> None:
-    """By CleanRL, and in an environment that another worker serves."""
+    """CleanRL's trainings, and trainings on an environment that another worker serves."""
     few = {"cleanrl": {"num_envs": 2, "num_steps": 128}, "sb3": {"n_steps": 256, "batch_size": 64}}[name]
     run = lab.train(name, algorithm="ppo", env=env, record="observations", total_timesteps=512, **few).wait()
     assert run.dataset(folder / f"training-{name}").is_dir()
 
 
 def clone(lab: mosaic.Lab, dataset: Path) -> mosaic.Run:
-    """A policy that imitates the episodes of a dataset."""
+    """Train a policy that imitates a dataset's episodes."""
     hyperparameters = {"epoch_num_steps": 300, "test_step_num_episodes": 2, "hidden_sizes": [32], "lr": 1e-2}
     run = lab.train(
         "tianshou",
@@ -152,7 +152,7 @@ def clone(lab: mosaic.Lab, dataset: Path) -> mosaic.Run:
 def test_a_policy_is_cloned_from_a_public_dataset(
     lab: mosaic.Lab, folder: Path, worker: WorkerEnvironment
 ) -> None:
-    """Written by Minari alone, in a folder that is a part of its id."""
+    """The dataset is written by Minari alone; its id includes a folder."""
     command = [str(worker.python), str(PUBLISHER), str(folder / "public"), "cartpole/rule-v3"]
     subprocess.run(command, check=True, timeout=120)
     run = clone(lab, folder / "public" / "cartpole" / "rule-v3")

@@ -1,4 +1,4 @@
-"""MuJoCo's families played for real: seeds in two processes, pictures without a display, people's keys."""
+"""MuJoCo's families in arenas: seeds across processes, frames without a display, human keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support import wait_until
 
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.5 GB
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.5 GB
 
 KEYS = [
     ("HalfCheetah-v5", "q", "bthigh 1"),
@@ -35,7 +35,7 @@ SEEDED = [
 
 
 def test_a_maze_is_that_of_the_seed(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    check_seeds(worker, "dm_control/RodentMazeForage-v0", tmp_path, steps=10)  # its pictures are slow
+    check_seeds(worker, "dm_control/RodentMazeForage-v0", tmp_path, steps=10)  # its rendering is slow
 
 
 def test_no_file_of_a_maze_is_left(lane: ArenaLane) -> None:

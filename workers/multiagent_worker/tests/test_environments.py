@@ -1,4 +1,4 @@
-"""Agents who act at once, played for real: names, keys, descriptions, the same seed twice, pictures."""
+"""Environments whose agents act at once: action names, keys, descriptions, seeds, frames."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shim_kit.family_tests import (  # noqa: F401
     test_wrong_ids_and_settings_are_refused,
 )
 
-pytestmark = pytest.mark.extended  # of the workers with environments only a few are built in every run
+pytestmark = pytest.mark.extended  # only some environment workers are built in every test run
 
 WAREHOUSE, FORAGING, PONG = "rware-tiny-2ag-v2", "Foraging-8x8-2p-3f-v3", "pong_v3"
 ROBOTS, PADDLES = ["agent_0", "agent_1"], ["first_0", "second_0"]
 SEEDED = [WAREHOUSE, FORAGING, PONG]
-KEYS = [  # of the second agent
+KEYS = [  # keys of the second agent
     (WAREHOUSE, "w", "forward", {"seat": "agent_1"}),
     (FORAGING, "w", "north", {"seat": "agent_1"}),
     (PONG, "d", "right", {"seat": "second_0"}),

@@ -1,4 +1,4 @@
-"""Upstream without its compiler."""
+"""Run upstream without its compiler."""
 
 import pytest
 from arenas.arena_lane import INTERPRETED
@@ -6,5 +6,5 @@ from arenas.arena_lane import INTERPRETED
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Upstream's functions run as Python: to compile them takes longer than the few steps of a test."""
+    """Run upstream's functions as plain Python: compiling takes longer than a test's few steps."""
     monkeypatch.setenv(INTERPRETED, "1")

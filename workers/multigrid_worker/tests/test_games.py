@@ -1,4 +1,4 @@
-"""Team games played for real: agents, teams, the same seed twice, frames."""
+"""Team games in arenas: agents, teams, seeds, frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_soccer(lane: ArenaLane) -> None:
     first = lane.play(3, 20)
     assert len(first) == 21
     assert "'mission': 'maximize reward'" in first[1][0][0][1]
-    # Each is as far from the other as the other from it, only that they may look in other directions.
+    # Their distance is mutual; only the directions in which they look may differ.
     one, other = (lane.described[f"agent_{n}"]["teammates"][f"agent_{1 - n}"] for n in (0, 1))
     assert {abs(one["ahead"]), abs(one["right"])} == {abs(other["ahead"]), abs(other["right"])}
     turned = ["ahead", "right", "back", "left"]

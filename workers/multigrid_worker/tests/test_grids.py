@@ -1,4 +1,4 @@
-"""The grids of the package multigrid, played for real: seeds, pictures, people's keys, views in words."""
+"""Grids of the package multigrid in arenas: seeds, human keys, views as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NetHack and MiniHack played for real: seeds in two processes, pictures, people's keys, states as text."""
+"""NetHack and MiniHack in arenas: seeds across processes, frames, human keys, states as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosaic_lab.workers import WorkerEnvironment
 ROOM, SCORE = "MiniHack-Room-5x5-v0", "NetHackScore-v0"
 _MORE = ("NetHackChallenge-v0", SCORE, "NetHackStaircasePet-v0", "MiniHack-Quest-Easy-v0", ROOM)
 SEEDED = [
-    "MiniHack-MultiRoom-N4-v0",  # its rooms are MiniGrid's
+    "MiniHack-MultiRoom-N4-v0",  # uses MiniGrid's rooms
     *(pytest.param(env_id, marks=pytest.mark.extended) for env_id in _MORE),
 ]
 KEYS = [(ROOM, "ArrowDown", "south"), pytest.param((SCORE, "j", "south"), marks=pytest.mark.extended)]
@@ -42,7 +42,7 @@ def test_a_state_reads_as_text(lane: ArenaLane) -> None:
 
 @pytest.mark.extended
 def test_every_environment_is_made_and_drawn(worker: WorkerEnvironment, tmp_path: Path) -> None:
-    """All that the worker lists, but for levels of the user's own."""
+    """Covers every environment that the worker lists, except the user's own levels."""
     for env_id in environment_ids(worker):
         if "-Custom-" not in env_id:
             with ArenaLane(worker.command(), tmp_path / env_id) as lane:

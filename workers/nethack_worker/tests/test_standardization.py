@@ -1,3 +1,3 @@
-"""The worker keeps the protocol: the contract's conformance suite."""
+"""The worker passes the contract's conformance suite."""
 
 from shim_kit.fixtures import test_conformance  # noqa: F401

@@ -1,5 +1,5 @@
-"""Plays every game for 200 steps and draws it, and prints as JSON what is wrong: run by the tests with the
-Python of the worker's environment. Arguments: ids, in place of all but those that take minutes."""
+"""Play and draw each game for 200 steps and print faults as JSON. Run by the tests with the Python of the
+worker's environment. Arguments: ids of games (default: all except those that take minutes)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import time
 from openspiel_worker.games import facts_of, ids, make
 
 _STEPS = 200
-_SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they solve every deal
+_SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they solve each deal, for minutes
 
 
 def problems(env_id: str) -> list[str]:
-    """Faults of a game: names that differ from those in the state, black pictures."""
+    """Return a game's faults: observations outside their space, wrong action names, black frames."""
     env = make(env_id, {}, "rgb_array")
     facts = {agent: facts_of(env, agent) for agent in env.possible_agents}
     generator, found, steps = random.Random(1), [], 0

@@ -1,4 +1,4 @@
-"""OpenSpiel's games, played for real: turns, names, hidden cards, the same seed twice, pictures."""
+"""OpenSpiel's games in arenas: turns, action names, hidden cards, seeds, frames."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OTHERS = ("goofspiel", "backgammon", "leduc_poker", "hanabi", "blackjack", "liar
 
 
 def played(lane: ArenaLane, env_id: str, steps: int = 200) -> list[Any]:
-    """So many steps of random legal actions, over as many games as these take."""
+    """Play `steps` random legal actions, over as many games as necessary."""
     lane.open(env_id)
     seen: list[Any] = []
     for seed in range(steps):
@@ -53,14 +53,14 @@ def test_two_people_know_only_their_own_cards(lane: ArenaLane) -> None:
     assert opened["keys"]["player_0"] == {"p": 0, "b": 1}
     lane.play(3, 2)
     first, second = (lane.described[agent]["text"] for agent in opened["agents"])
-    assert len(first) == 1 and len(second) == 2, "a card; a card and what the first player did"
+    assert len(first) == 1 and len(second) == 2, "own card; own card and the first player's action"
     assert first != second[0]
 
 
 def test_moves_are_named_and_masks_bind(lane: ArenaLane) -> None:
     lane.open("OpenSpiel/chess", needs=["description"])
     lane.play(3, 1)
-    described = lane.described["player_1"]  # who has the white pieces
+    described = lane.described["player_1"]  # plays the white pieces
     assert described["text"].startswith("rnbqkbnr/pppppppp/8") and described["legal_moves"].keys() >= {
         "e4",
         "Nf3",

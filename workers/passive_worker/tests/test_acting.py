@@ -1,4 +1,4 @@
-"""Passive operators: they do nothing where that can be done, always the same, and say what they do."""
+"""Passive operators: a no-op where one exists, else a constant action, always with an explanation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def box(low: Any, high: Any, shape: list[int]) -> dict[str, Any]:
 
 
 def played(talk: Conversation, space: dict[str, Any], **settings: Any) -> tuple[Any, str]:
-    """The action of an operator with these settings, and its words; the same at every step."""
+    """Return an operator's action and explanation; require the same action at every step."""
     talk.agent(space, settings=settings, seed=1)
     answers = [talk.act(observation=step) for step in range(3)]
     assert all(np.array_equal(answer["action"], answers[0]["action"]) for answer in answers)
@@ -75,7 +75,7 @@ def test_what_is_not_legal_is_not_played(talk: Conversation) -> None:
     assert talk.act(info={"legal_moves": [2, 0]})["action"] == 2
     assert talk.act(info={"legal_moves": [0, 1]})["action"] == 1
     assert talk.act(info={"legal_moves": ["e2e4"]})["action"] == 1
-    assert talk.act(action_mask=[0, 0, 0])["action"] == 1, "nothing is legal: nothing better is known"
+    assert talk.act(action_mask=[0, 0, 0])["action"] == 1, "with no legal action, the usual one"
 
 
 def test_a_box_keeps_still(talk: Conversation) -> None:

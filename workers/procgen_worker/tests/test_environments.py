@@ -1,4 +1,4 @@
-"""Procgen and Overcooked played for real: seeds in two processes, pictures, people's keys, states as text."""
+"""Procgen and Overcooked in arenas: seeds across processes, frames, human keys, states as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shim_kit.family_tests import (  # noqa: F401
 
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.5 GB
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.5 GB
 
 KITCHEN = "overcooked/cramped_room"
 SEEDED = ["procgen-coinrun-v0", "procgen-maze-v0", KITCHEN]

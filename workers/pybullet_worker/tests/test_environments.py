@@ -1,4 +1,4 @@
-"""PyBullet's robots, moved for real: seeds in two processes, pictures, people's keys."""
+"""PyBullet's robots in arenas: seeds across processes, frames, human keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shim_kit.family_tests import (  # noqa: F401
 
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # the environment is 0.4 GB
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.4 GB
 
 KEYS = [("CartPoleBulletEnv-v1", "ArrowRight", ".*push right.*"), ("AntBulletEnv-v0", "q", ".*1.*")]
 SEEDED = [

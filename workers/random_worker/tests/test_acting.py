@@ -1,4 +1,4 @@
-"""Random operators: every legal action, no other, and the same ones again with the same seed."""
+"""Random operators: uniform over the legal actions, and reproducible by seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_all_actions_are_equally_likely(talk: Conversation) -> None:
     talk.agent(FIVE, seed=1)
     counts = Counter(actions(talk, 2000))
     assert set(counts) == {0, 1, 2, 3, 4}
-    assert all(300 < count < 500 for count in counts.values()), "400 ± 18 each"
+    assert all(300 < count < 500 for count in counts.values()), "expected: 400 ± 18 each"
 
 
 def test_actions_begin_where_the_space_begins(talk: Conversation) -> None:
@@ -46,7 +46,7 @@ def test_legal_moves_count_where_there_is_no_mask(talk: Conversation) -> None:
     talk.agent({**FIVE, "start": 10}, seed=1)
     assert set(actions(talk, 100, info={"legal_moves": [11, 14]})) == {11, 14}
     assert set(actions(talk, 100, info={"legal_moves": [11]}, action_mask=[0, 0, 1, 0, 0])) == {12}
-    assert len(set(actions(talk, 100, info={"legal_moves": ["e2e4"]}))) == 5, "moves that are no actions"
+    assert len(set(actions(talk, 100, info={"legal_moves": ["e2e4"]}))) == 5, "e2e4 is not an action"
     talk.agent({"type": "Text", "max_length": 9, "characters": "abc"}, "writer", seed=1)
     written = actions(talk, 50, player_id="writer", info={"legal_moves": ["[1]", "[2]"]})
     assert set(written) == {"[1]", "[2]"}

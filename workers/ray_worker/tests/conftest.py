@@ -1,6 +1,6 @@
-"""Real trainings of the real upstream, each in its own process, shared by the tests.
+"""Trainings with the real upstream, each in its own process, shared by the tests.
 
-Most join one Ray cluster, as users' may: starting a Ray for each takes longer than training does.
+Most join one Ray cluster, as users' trainings may: starting Ray for each takes longer than training.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support import wait_until
 
 NETWORK = {"fcnet_hiddens": [32]}
 PPO = {**NETWORK, "train_batch_size_per_learner": 200, "num_epochs": 2, "minibatch_size": 100}
-SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
+SMALL: dict[str, dict[str, Any]] = {  # one per family, long enough for updates and some episodes
     "ppo": {"env_id": "CartPole-v1", "total_timesteps": 600, **PPO, "num_env_runners": 0},
     "impala": {
         "env_id": "CartPole-v1",
@@ -61,9 +61,8 @@ SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its
 
 
 class Cluster:
-    """A Ray cluster of users' own: a head node, and others that may come and go. Without ``token`` whoever
-    reaches it may use it.
-    """
+    """A user's own Ray cluster: a head node, and nodes that come and go. Without ``token``, any process that
+    reaches the cluster may use it."""
 
     def __init__(self, python: str, token: str | None) -> None:
         self._ray = Path(python).with_name("ray")
@@ -82,9 +81,8 @@ class Cluster:
         self.add("--head", f"--port={port}", "--num-cpus=2", "--include-dashboard=false")
 
     def add(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """One more node. A first start, which compiles Ray's Python, may take longer than Ray waits: then the
-        second does not.
-        """
+        """Start a node; retry once, since a first start also compiles Ray's Python and may exceed Ray's own
+        deadline."""
         node, log = self._start(*arguments)
         if node.poll() is not None:
             self.lose(node)
@@ -113,7 +111,7 @@ class Cluster:
         node.wait()
 
     def status(self) -> str:
-        """Return its report of its nodes and their work; nothing if it does not answer."""
+        """Return the cluster's report on its nodes and their work; empty if it does not answer."""
         command = [self._ray, "status", "--address", self.address]
         return subprocess.run(
             command, env=self._environ, capture_output=True, text=True, timeout=SECONDS
@@ -126,7 +124,7 @@ class Cluster:
 
 
 class RayWorker(TrainingWorker):
-    """Its small trainings are on the cluster."""
+    """Runs its small trainings on the cluster."""
 
     @functools.cached_property
     def cluster(self) -> Cluster:
@@ -148,6 +146,6 @@ def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def open_cluster(worker: RayWorker) -> Iterator[Cluster]:
-    """One that requires no token."""
+    """A cluster that requires no token."""
     with contextlib.closing(Cluster(worker.python, None)) as cluster:
         yield cluster

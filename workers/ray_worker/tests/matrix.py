@@ -1,9 +1,9 @@
-"""Every algorithm on every kind of actions and on teams: trained, acting from its checkpoint, resumed.
+"""Train, resume and act from a checkpoint: every algorithm on every kind of action space and on teams.
 
 Not a test: `PYTHON workers/ray_worker/tests/matrix.py [NAME ...]`, with the interpreter of the worker's
-environment (`mosaic-lab workers list rllib` shows where it is), prints a table. Each training is the worker's
-own command line with a Ray of its own, in a process of its own; MATRIX_GIVEN='{"address": "host:port"}' has
-them join a cluster.
+environment (`mosaic-lab workers list rllib` shows where it is), prints a table. Each training runs the
+worker's command line in its own process with its own Ray; MATRIX_GIVEN='{"address": "host:port"}' makes the
+trainings join a cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Invalid configurations are refused before anything starts, with the reason and what to do."""
+"""Invalid configurations are refused before training starts, with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
         server.bind(("127.0.0.1", 0))
         port = server.getsockname()[1]
         assert "refused" in answer(port)
-        server.listen()  # and says nothing
+        server.listen()  # and never answers
         assert answer(port).startswith("timed out")
     with TCPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as page:
         threading.Thread(target=page.serve_forever, daemon=True).start()
@@ -113,7 +113,7 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
 
 @pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
-    """Those of upstream's own configurations, although the listing only reads their text."""
+    """The listing only parses the source of upstream's configurations, but equals their values."""
     upstream = worker.output_of("-c", DEFAULTS)
     ours = {"policies", "address", "framework", "env_kwargs"}
     for algorithm, defaults in upstream.items():

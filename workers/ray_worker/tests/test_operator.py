@@ -1,4 +1,4 @@
-"""Policies act from their checkpoints as upstream's own would, without Ray, a team's in one process."""
+"""Policies act from their checkpoints as upstream's own do: without Ray, and a team in one process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AGENTS = {
 def test_actions_are_those_of_upstreams_own_policy(
     worker: Any, operators: Any, names: tuple[str, ...]
 ) -> None:
-    """The policy of upstream's own checkpoint, read by upstream."""
+    """The reference is upstream's own checkpoint, loaded by upstream."""
     checkpoints = {name: worker.trained(name).checkpoints[-1] for name in names}
     folders = [f"{name}={path.with_suffix('.rllib')}" for name, path in checkpoints.items()]
     upstream = worker.output_of(str(UPSTREAM), *folders)
@@ -55,6 +55,6 @@ def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path
 @pytest.mark.extended
 @pytest.mark.parametrize("algorithm", ["dqn", "ppo"])
 def test_answers_in_the_kernel_agree(worker: Any, algorithm: str) -> None:
-    """Of single calls, arrays and queries."""
+    """Single calls, arrays and queries give the same answers."""
     provides = {"dqn": ("action_values", "value"), "ppo": ("probabilities", "logits", "value")}
     assert_answers_agree(worker.trained(algorithm).checkpoints[-1], provides[algorithm])

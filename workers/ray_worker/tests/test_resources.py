@@ -1,4 +1,4 @@
-"""CPUs and GPUs that are not there, or not yet: refused, or waited for with a word, until a stop."""
+"""Missing CPUs and GPUs are refused; busy ones are waited for, with a log message, until a stop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stop(trial: ObservedProcess) -> None:
     ],
 )
 def test_gpus_that_are_not_there_are_refused(worker: Any, settings: dict[str, Any], expected: str) -> None:
-    """On this machine, where the learner is, or on the cluster."""
+    """On this machine, if the learner runs here, or on the cluster."""
     gpus = {"num_gpus_per_learner": MORE_THAN_THERE_ARE}
     run = worker.train(**{**worker.configuration("ppo"), **gpus, **settings})
     assert run.code == 2, run.log
@@ -60,7 +60,7 @@ def test_more_cpus_than_a_cluster_has_are_refused(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_a_training_waits_for_cpus_that_others_use_and_says_so(worker: Any) -> None:
-    """Stopped it has nothing to save; else it trains when they are free."""
+    """A waiting run that is stopped saves nothing; otherwise it trains once the CPUs are free."""
     waiting = {**worker.configuration("ppo"), "num_env_runners": 1}
 
     def waits(trial: ObservedProcess) -> None:
@@ -90,7 +90,7 @@ def test_a_training_waits_for_cpus_that_others_use_and_says_so(worker: Any) -> N
 
 @pytest.mark.extended
 def test_a_stop_is_heard_while_upstream_waits_for_its_runners(worker: Any) -> None:
-    """For ever: no node has as many CPUs as one of them needs, only all nodes together."""
+    """Upstream waits for ever: a runner needs more CPUs than any node has, though not more than all nodes."""
     cluster = worker.cluster
     node = cluster.add(f"--address={cluster.address}", "--num-cpus=1")
 

@@ -55,7 +55,7 @@ def test_a_training_reports_everything_and_saves(worker: Any, name: str) -> None
 
 
 def test_an_episode_of_a_team_is_reported_for_each_agent(worker: Any) -> None:
-    """Its return is their mean; upstream's own is their sum."""
+    """The episode's return is the mean over its agents; upstream reports the sum."""
     run = worker.trained("team")
     last = run.episodes[-4:]
     assert {episode["agent_id"] for episode in last} == {"agent_0", *(f"adversary_{n}" for n in range(3))}
@@ -70,7 +70,7 @@ def test_an_episode_of_a_team_is_reported_for_each_agent(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worker: Any) -> None:
-    """For environments in the run's own process."""
+    """Environments in the run's own process are deterministic."""
 
     def returns(run: Any) -> list[tuple[int, float]]:
         return [(episode["step"], episode["total_reward"]) for episode in run.episodes]
@@ -89,11 +89,11 @@ def test_what_takes_long_is_logged(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
-    """Also for fewer steps than come before learning starts, which the first training has done."""
+    """Also for fewer steps than precede learning, which the first training has already taken."""
     first = worker.trained("sac")
     saved = first.checkpoints[-1]
     step = int(saved.stem.removeprefix("step-"))
-    longer = {"env_id": "Pendulum-v1", "total_timesteps": step + 100}  # the rest is the checkpoint's
+    longer = {"env_id": "Pendulum-v1", "total_timesteps": step + 100}  # the checkpoint has the rest
     address = worker.cluster.address
     on = worker.resume(saved, algorithm="sac", **longer, address=address)
     assert on.events("run_started")[0]["config"]["hyperparameters"]["fcnet_hiddens"] == [32]
@@ -105,7 +105,7 @@ def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(worker: Any, tmp_path: Path) -> None:
-    """It is tried again when the next one is due, not in each iteration."""
+    """The next attempt comes when the next checkpoint is due, not in each iteration."""
     (tmp_path / "checkpoints").write_text("a file, where there should be a folder")
     every = {"checkpoint": {"every_timesteps": 600}, "total_timesteps": 1000, "run_dir": str(tmp_path)}
     run = worker.train(**{**worker.configuration("ppo"), **every})
@@ -130,7 +130,7 @@ def test_a_stop_while_a_checkpoint_is_written_leaves_whole_ones(worker: Any, tmp
 
 
 def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
-    """The policy is saved, however often the run is stopped; no process or folder of Ray remains."""
+    """The policy is saved even if the run is stopped twice; no process or folder of Ray remains."""
     lab = mosaic.Lab(tmp_path)
     run = lab.train(
         "rllib",
@@ -146,13 +146,13 @@ def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_pat
     folder = _folder_of_ray(tmp_path)
     assert folder.is_dir()
     assert picture.read_bytes().startswith(b"\x89PNG")
-    # Frames come before the first iteration is over.
+    # Frames arrive before the first iteration ends.
     wait_until(lambda: any(not name.startswith("system/") for name in run.metrics()["name"]), SECONDS)
     (raylet,) = (one for one in marked_processes(tmp_path) if one.name() == "raylet")
     run.stop(wait=False)
     wait_until(lambda: raylet not in marked_processes(tmp_path), 60)
     with contextlib.suppress(ProcessLookupError):
-        os.kill(run.status.worker_pid, signal.SIGTERM)  # when Ray, which is ending, handles no signals
+        os.kill(run.status.worker_pid, signal.SIGTERM)  # while Ray shuts down and handles no signals
     run.wait(90)
     assert (run.state, run.outcome.signal) == ("cancelled", None)
     saved = run.checkpoints[-1]
@@ -172,7 +172,7 @@ def test_nothing_of_ray_stays_of_a_run_that_was_killed(tmp_path: Path, worker: A
 
 
 def _folder_of_ray(store: Path) -> Path:
-    """The folder of sockets of the run's Ray, by its processes' arguments."""
+    """Return the socket folder of the run's Ray, from its processes' arguments."""
     (folder,) = _folders_of_ray(store)
     return Path(folder)
 
@@ -184,7 +184,7 @@ def _folders_of_ray(store: Path) -> set[str]:
 
 @pytest.mark.extended
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
-    """It comes while the run waits for its runner, as most do."""
+    """The stop arrives while the run waits for its runner, as most stops do."""
 
     def stop(trial: ObservedProcess) -> None:
         assert trial.wait(400, until=lambda: any(m.get("event") == "metrics" for m in trial.messages()))
@@ -206,7 +206,7 @@ def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
 ) -> None:
     config = {**worker.configuration("ppo"), "address": open_cluster.address}
     monkeypatch.delenv("RAY_AUTH_TOKEN")
-    monkeypatch.setenv("HOME", str(tmp_path))  # which has no token either
+    monkeypatch.setenv("HOME", str(tmp_path))  # a home without a token
     run = worker.train(**config)
     assert run.code == 0, run.log
     assert f"the Ray cluster at {open_cluster.address} requires no token: whoever reaches its" in run.log
@@ -215,7 +215,7 @@ def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
 
 @pytest.mark.extended
 def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
-    """A second node has the only CPUs for one of the runners, and goes off; the log says so."""
+    """The node with the only CPUs for one of the runners is killed; the log reports it."""
     cluster = worker.cluster
     node = cluster.add(f"--address={cluster.address}", "--num-cpus=1")
 

@@ -1,6 +1,6 @@
-"""Run by the worker's interpreter: what upstream's own policies answer, read from upstream's own checkpoints.
+"""Run by the worker's interpreter: actions of upstream's own policies, from upstream's own checkpoints.
 
-The shim is not imported. Prints a JSON object: the best actions of each agent, by name and agent.
+The shim is not imported. Prints a JSON object: the best actions, by training and agent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def act(folder: str, policy: str, size: int, *, torque: bool) -> list[Any]:
     for _ in range(20):
         seen = torch.from_numpy(generator.normal(size=size).astype(np.float32))[None]
         found = module.forward_inference({"obs": seen})
-        if "actions" not in found:  # DQN has no distribution
+        if "actions" not in found:  # DQN returns actions, no distribution
             inputs = found["action_dist_inputs"]
             best = module.get_inference_action_dist_cls().from_logits(inputs).to_deterministic()
             found = {"actions": best.sample()}

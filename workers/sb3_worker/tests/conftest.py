@@ -1,4 +1,4 @@
-"""Real trainings of the real upstream, each in its own process, shared by the tests."""
+"""Trainings with the real upstream, each in its own process, shared by the tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CARTPOLE = {"env_id": "CartPole-v1", "num_envs": 2, "total_timesteps": 400}
 _PENDULUM = {"env_id": "Pendulum-v1", "num_envs": 2, "total_timesteps": 840}
 _ROLLOUTS = {"n_steps": 100, "batch_size": 50, "n_epochs": 2}
 _REPLAY = {"learning_starts": 100, "batch_size": 16, "buffer_size": 1000}
-SMALL: dict[str, dict[str, Any]] = {  # enough to update the networks, and some episodes
+SMALL: dict[str, dict[str, Any]] = {  # long enough for updates and some episodes
     "ppo": {**_CARTPOLE, **_ROLLOUTS},
     "a2c": {**_CARTPOLE, "n_steps": 10, "use_sde": True, "env_id": "Pendulum-v1", "total_timesteps": 800},
     "dqn": {**_CARTPOLE, **_REPLAY},
@@ -31,7 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {  # enough to update the networks, and some 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_environments() -> Any:
-    """The environments beside this file can be imported by the worker."""
+    """Let the worker import the environments beside this file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
         yield

@@ -1,8 +1,8 @@
 """Interrupt calls of served environments: `python interrupted_calls.py FOLDER`.
 
-Prints the missions that are observed by the next step, by the next reset, and by another environment of the
-same process, each time after the training was interrupted while it waited for an answer, and by the next step
-after it was interrupted while it read one.
+Interrupts the training while it waits for an answer, and prints the missions that are then observed by the
+next step, by the next reset, and by another environment of the same process; also the mission of the next
+step after an interruption while the training read an answer.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ NOTICED = Path("noticed")
 
 
 class Missions(gymnasium.Env[Any, Any]):
-    """An action decides the next mission. One of them interrupts the training and waits until that was
-    noticed."""
+    """The action is the next mission. INTERRUPT also interrupts the training and waits until it notices."""
 
     observation_space = gymnasium.spaces.Dict({"mission": gymnasium.spaces.Text(10)})
     action_space = gymnasium.spaces.Discrete(2)
@@ -56,7 +55,7 @@ def interrupt(*_: Any) -> None:
 
 @contextmanager
 def interrupted() -> Iterator[None]:
-    """Run a block that is left when its call of an environment is interrupted."""
+    """Run a block that ends when its environment call is interrupted."""
     NOTICED.unlink(missing_ok=True)
     with suppress(Interrupted):
         yield

@@ -1,6 +1,6 @@
-"""An environment with masks as sb3-contrib's MaskablePPO takes them: a walk of which some steps are walls.
+"""A walk between walls, with action masks in the form that sb3-contrib's MaskablePPO takes.
 
-Registered as `masked_walk:MaskedWalk-v0`; an action that is masked ends the episode with a return of -10.
+Registered as `masked_walk:MaskedWalk-v0`; a masked action ends the episode with a reward of -10.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Run by the worker's interpreter: save a model trained with VecNormalize, and print what upstream plays.
+"""Run by the worker's interpreter: save a model trained with VecNormalize, and print upstream's actions.
 
-`FOLDER` gets `model.zip`, `vecnormalize.pkl` and `inside.zip`, which has both. Prints the best actions for
-observations of seed 3.
+`FOLDER` gets `model.zip`, `vecnormalize.pkl` and `inside.zip`, which contains both. Prints the best actions
+for observations drawn with seed 3.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ _IMAGE = Box(0, 255, (40, 44, 3), np.uint8)
 
 
 class Pictures(gymnasium.Env[Any, Any]):
-    """Random pictures; the action is a number from 0 to 2, of which the first is right."""
+    """Random images; action 0 of three is rewarded."""
 
     observation_space: Any = _IMAGE
     action_space = Discrete(3)
@@ -29,7 +29,7 @@ class Pictures(gymnasium.Env[Any, Any]):
 
 
 class Parts(Pictures):
-    """The same beside a vector and a choice."""
+    """The image with a vector and a discrete value."""
 
     observation_space = Dict({"picture": _IMAGE, "place": Box(-1, 1, (2,), np.float32), "door": Discrete(3)})
 

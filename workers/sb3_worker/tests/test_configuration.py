@@ -1,4 +1,4 @@
-"""Invalid configurations are refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before training starts, with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
 
 
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
-    """Those of upstream's constructors, read by Python itself."""
+    """The reference is the signature of each upstream constructor."""
     script = """
 import inspect, json, sb3_contrib, stable_baselines3
 from sb3_worker.algorithms import ALGORITHMS
@@ -78,10 +78,10 @@ def test_what_upstream_writes_as_words_and_dictionaries_is_understood(worker: An
 
 
 def test_a_training_ends_with_a_whole_update(worker: Any) -> None:
-    """As upstream does: `total_timesteps` is the least."""
+    """As in upstream, `total_timesteps` is the minimum."""
     ppo = worker.resolved(algorithm="ppo", env_id="CartPole-v1", num_envs=4, n_steps=300)
     assert ppo["steps"] == 10_800
-    assert "steps" not in worker.resolved(algorithm="ars", env_id="CartPole-v1"), "by its episodes"
+    assert "steps" not in worker.resolved(algorithm="ars", env_id="CartPole-v1"), "ARS counts episodes"
 
 
 def test_a_checkpoint_of_another_training_is_not_resumed(worker: Any) -> None:
@@ -89,7 +89,7 @@ def test_a_checkpoint_of_another_training_is_not_resumed(worker: Any) -> None:
     on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
     expected = "step-400.zip is of dqn on CartPole-v1, this run is of qrdqn on CartPole-v1"
     assert expected in worker.error(algorithm="qrdqn", **on)
-    assert "hyperparameter" not in worker.error(algorithm="ppo", **on), "the checkpoint's are not this run's"
+    assert "hyperparameter" not in worker.error(algorithm="ppo", **on), "only the mismatch is reported"
     assert "was trained with net_arch=[16, 16]" in worker.error(algorithm="dqn", net_arch=[8], **on)
 
 

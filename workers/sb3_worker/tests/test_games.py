@@ -1,4 +1,4 @@
-"""A served game through the wrapper "atari", trained and acted in by frames as an arena sends them."""
+"""A served game with the wrapper "atari": training, and acting on frames as an arena sends them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = {"num_envs": 2, "n_steps": 16, "batch_size": 16, "n_epochs": 1, "total_t
 
 @pytest.mark.extended
 def test_a_policy_holds_its_action_for_four_frames(worker: Any, operators: Any) -> None:
-    """Whether the environment shows each frame or skips some; and it plays by numbered frames only."""
+    """Whether the environment shows every frame or skips some; frames without a number are refused."""
     settings = {"env_id": GAME, "wrappers": ["atari"], "env_kwargs": {"repeat_action_probability": 0.1}}
     run = worker.train(**served(worker, "ppo", **settings, **SMALL))
     assert run.code == 0, run.log
@@ -32,7 +32,7 @@ def test_a_policy_holds_its_action_for_four_frames(worker: Any, operators: Any) 
     begun = [played(operators, checkpoint, every=4, seed=seed) for seed in (1, 2, 3, 4, 1)]
     noops = [len(list(takewhile(lambda action: action == 0, actions))) for actions in begun]
     assert begun[0] == begun[-1]
-    assert all(1 <= count < 40 for count in noops) and len(set(noops)) > 1, "as many as the seed draws"
+    assert all(1 <= count < 40 for count in noops) and len(set(noops)) > 1, "drawn by the seed"
 
     described["atari"]["most_noops"] = 1
     checkpoint.with_suffix(".json").write_text(json.dumps(described))
@@ -46,7 +46,7 @@ def test_a_policy_holds_its_action_for_four_frames(worker: Any, operators: Any) 
 
 
 def played(operators: Any, checkpoint: Path, every: int, seed: int = 1) -> list[int]:
-    """The first 40 actions of a policy in an environment that shows every frame, or every fourth."""
+    """Return a policy's first 40 actions in an environment that shows one frame of each `every`."""
     begin(operators, checkpoint, deterministic=False)
     operators.ask("episode_begin", player_id="agent_0", seed=seed, episode_index=0)
     return [

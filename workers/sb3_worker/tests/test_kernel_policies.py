@@ -1,4 +1,4 @@
-"""Policies in the kernel: this worker's checkpoints, and zips from elsewhere."""
+"""Kernel policies from this worker's checkpoints and from zips of other origin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_single_calls_arrays_and_queries_agree(algorithm: str, worker: Any) -> N
 
 
 def test_a_zip_from_elsewhere_describes_its_own_space(worker: Any, tmp_path: Path) -> None:
-    """And answers like the checkpoint that it is a copy of."""
+    """It answers like the checkpoint of which it is a copy."""
     checkpoint = worker.trained("sac").checkpoints[-1]
     seen = np.random.default_rng(3).uniform(-1, 1, (50, 3))
     with mosaic.policy(checkpoint) as policy:

@@ -1,4 +1,4 @@
-"""Policies act from their checkpoints, and from zips of elsewhere, as upstream's own would."""
+"""Policies act as upstream's own do, from this worker's checkpoints and from zips of other origin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.extended
 
 
 def test_actions_are_those_of_upstreams_own_predict(worker: Any, operators: Any) -> None:
-    """The best ones, and those drawn from a distribution."""
+    """Best actions, and actions sampled from a distribution."""
     checkpoints = {name: worker.trained(name).checkpoints[-1] for name in worker.small}
     pairs = [f"{name}={path}" for name, path in checkpoints.items()]
     upstream = dict(zip(checkpoints, worker.output_of(str(UPSTREAM), *pairs), strict=True))
@@ -58,7 +58,7 @@ def test_masked_actions_are_not_chosen(worker: Any, operators: Any) -> None:
 
 
 def test_an_arena_passes_on_the_masks_of_such_an_environment(worker: Any, tmp_path: Path) -> None:
-    """Of an environment with `action_masks()`, to every operator."""
+    """Every operator gets the masks of an environment with `action_masks()`."""
     players = {
         "walker": mosaic.operators.rl(worker.trained("maskable_ppo").checkpoints[-1], deterministic=False),
         "random": mosaic.operators.random(),
@@ -81,7 +81,7 @@ def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path
 
 
 class Elsewhere:
-    """Zips without a description, as upstream's users have them."""
+    """Zips without a description, as upstream saves them."""
 
     def __init__(self, worker: Any, operators: Any, folder: Path) -> None:
         self._worker, self._operators, self._folder = worker, operators, folder
@@ -109,7 +109,7 @@ def elsewhere(worker: Any, operators: Any, tmp_path: Path) -> Elsewhere:
 def test_the_algorithm_of_a_zip_from_elsewhere_is_found(
     worker: Any, operators: Any, elsewhere: Elsewhere
 ) -> None:
-    """And it acts as from a checkpoint with a description."""
+    """The policy acts as from a checkpoint with a description."""
     for algorithm in worker.small:
         checkpoint = worker.trained(algorithm).checkpoints[-1]
         described = json.loads(checkpoint.with_suffix(".json").read_text())
@@ -129,7 +129,7 @@ def test_a_zip_for_another_environment_is_refused_with_both_shapes(elsewhere: El
 
 
 def test_nothing_of_a_zip_is_executed(elsewhere: Elsewhere, tmp_path: Path) -> None:
-    """Its pickles are not loaded, and where the policy cannot be made without them it says so."""
+    """Pickles are not loaded; a policy that needs them is refused with the reason."""
     whole, bomb = elsewhere.copy("ppo"), tmp_path / "bomb.zip"
     ran = tmp_path / "ran"
     pickled = f"cposix\nsystem\n(S'touch {ran}'\ntR."
@@ -154,7 +154,7 @@ def test_nothing_of_a_zip_is_executed(elsewhere: Elsewhere, tmp_path: Path) -> N
 def test_the_statistics_of_vecnormalize_are_applied_and_nothing_of_them_executed(
     worker: Any, operators: Any, elsewhere: Elsewhere, tmp_path: Path
 ) -> None:
-    """In the zip, beside it, and beside one that a callback has saved."""
+    """Statistics inside the zip, beside it, and beside a zip saved by a callback."""
     best = worker.output_of(str(NORMALIZED), str(tmp_path))
     seen = 5 * np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
     described = json.loads(worker.trained("sac").checkpoints[-1].with_suffix(".json").read_text())

@@ -1,4 +1,4 @@
-"""The worker's page is true: its code runs, in the order of the page."""
+"""The code of the worker's README runs from top to bottom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trainings in environments that another process serves; here the worker serves its own."""
+"""Trainings on environments served by another process; here the worker serves its own."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def test_the_page_of_the_protocol_has_the_commands_and_the_fields_of_their_answe
     )
     os.close(memory)
     messages = map(json.loads, server.stdout.splitlines())
-    *answers, unknown = (message for message in messages if message["type"] != "beat")  # of a slow machine
+    *answers, unknown = (message for message in messages if message["type"] != "beat")  # on slow machines
     assert set(table) == set(unknown["message"].partition("known: ")[2].split(", "))
-    assert "__ndarray__" in answers[-2]["picture"], "within the message, by default"
+    assert "__ndarray__" in answers[-2]["picture"], "inside the message by default"
     for answer, (kind, fields) in zip(answers, table.values(), strict=True):
         assert answer.pop("type") == kind
         optional = {name for name, marks in fields.items() if "?" in marks}
@@ -91,5 +91,5 @@ def test_the_page_of_the_protocol_has_the_commands_and_the_fields_of_their_answe
 
 
 def test_a_text_is_the_latest_after_an_interrupted_call(worker: Any, tmp_path: Path) -> None:
-    """It is passed only when it changes, also if the training has not read the answer with the change."""
+    """A text is sent only when it changes, but again if the training did not read the changed one."""
     assert worker.output_of(str(INTERRUPTED), str(tmp_path)) == ["stop"] * 4

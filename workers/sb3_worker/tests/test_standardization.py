@@ -1,4 +1,4 @@
-"""The worker keeps the protocol: the contract's conformance suite."""
+"""The worker passes the contract's conformance suite."""
 
 import pytest
 from shim_kit.fixtures import test_conformance  # noqa: F401

@@ -46,7 +46,7 @@ def test_a_training_reports_everything_and_its_policy_acts(
     assert run.code == 0, run.log
     expected = LOSSES[algorithm] | COMMON
     expected |= {"value_loss"} if algorithm != "ars" else set()
-    expected |= UPSTREAMS if algorithm != "a2c" else set()  # which logs after 100 updates
+    expected |= UPSTREAMS if algorithm != "a2c" else set()  # A2C logs after 100 updates
     assert expected <= set(run.metrics)
     (done,) = run.events("run_completed")
     steps = int(done["final_metrics"]["steps"])
@@ -54,7 +54,7 @@ def test_a_training_reports_everything_and_its_policy_acts(
     assert done["episodes"] == len(run.episodes) > 0
     assert run.checkpoints[-1].name == f"step-{steps}.zip"
     with zipfile.ZipFile(run.checkpoints[-1]) as saved:
-        assert json.loads(saved.read("data"))["num_timesteps"] == steps, "it counts as upstream does"
+        assert json.loads(saved.read("data"))["num_timesteps"] == steps, "upstream's own count"
     assert len(run.checkpoints) > 1
     described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
     assert (described["algorithm"], described["format"]) == (algorithm, "mosaic-sb3/1")
@@ -90,7 +90,7 @@ def test_the_policy_is_chosen_by_the_observations(
 
 @pytest.mark.extended
 def test_actions_that_are_not_allowed_are_never_tried(worker: Any) -> None:
-    """Of an environment that has masks, by either of the two conventions."""
+    """The environments give masks by `action_masks()` or in the info."""
     assert min(total for _, total in worker.trained("maskable_ppo").returns) > -10
     taxi = worker.train(
         algorithm="maskable_ppo", env_id="Taxi-v4", total_timesteps=400, n_steps=200, batch_size=50
@@ -111,7 +111,7 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
 def test_a_training_goes_on_from_a_checkpoint_with_its_replay_buffer(worker: Any) -> None:
     first = worker.trained("sac")
     longer = {**worker.small["sac"], "total_timesteps": 5000, "learning_rate": 2e-3}
-    del longer["batch_size"]  # the checkpoint's
+    del longer["batch_size"]  # the checkpoint has it
     on = worker.resume(first.checkpoints[-1], algorithm="sac", **longer, stop_at=1680)
     assert on.returns
     assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
@@ -120,7 +120,7 @@ def test_a_training_goes_on_from_a_checkpoint_with_its_replay_buffer(worker: Any
     assert rates == [3e-4, 2e-3]
     assert "the replay buffer is not restored" not in on.log
     saved = np.load(on.checkpoints[-1].parents[1] / "replay_buffer.npz")
-    assert saved["observations"].shape == (500, 2, 3), "of both, as many as fit"
+    assert saved["observations"].shape == (500, 2, 3), "transitions of both runs"
 
 
 @pytest.mark.extended

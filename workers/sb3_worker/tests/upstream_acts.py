@@ -1,7 +1,7 @@
-"""Run by the worker's interpreter: what upstream's own `predict` answers, with a checkpoint's weights.
+"""Run by the worker's interpreter: actions of upstream's own `predict`, with a checkpoint's weights.
 
-The shim is not imported: upstream loads its own zip. Prints one JSON list of [best, drawn] a checkpoint: the
-actions for each observation.
+The shim is not imported: upstream loads its own zip. Prints one JSON list of [best, drawn] per checkpoint:
+the actions for each observation.
 """
 
 from __future__ import annotations

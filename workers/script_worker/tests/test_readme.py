@@ -1,4 +1,4 @@
-"""The page keeps its word: its code runs, and the lines that it prints are telemetry."""
+"""The README's code runs, and the lines that it prints are telemetry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of a script, and the record of its origin."""
+"""A script's environment variables, checkpoints and frames, and the provenance of its run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start(lab: mosaic.Lab, *command: str, **given: Any) -> Run:
 
 @pytest.fixture
 def paints(lab: mosaic.Lab, worker: WorkerEnvironment, tmp_path: Path) -> tuple[str, str]:
-    """The command of a script that publishes frames for whoever looks."""
+    """Command of a script that publishes frames for any viewer."""
     (tmp_path / "paints.py").write_text(PAINTS)
     return str(worker.python), "paints.py"
 
@@ -59,7 +59,7 @@ def test_a_script_is_resumed_from_a_checkpoint(lab: mosaic.Lab) -> None:
 def test_a_script_sees_the_gpus_that_it_was_given(lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     shows_gpus = ("bash", "-c", "echo GPUs [$CUDA_VISIBLE_DEVICES]")
     assert "GPUs []" in start(lab, *shows_gpus).wait(60).log(20)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a session that has no GPU, on any machine
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a session without GPUs, on any machine
     with pytest.raises(ConfigurationError, match="gpus=1, but 0 are available here"):
         start(lab, *shows_gpus, gpus=1)
 
@@ -105,7 +105,7 @@ def test_provenance_names_the_program_and_the_commit_of_its_folder(
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
         subprocess.run(["git", "-C", str(project), *arguments], check=True, env={**os.environ, **me})
     found = start(lab, "bash", "train.sh", cwd="project").provenance
-    assert found["git"] is None, "the notebook lies in no repository"
+    assert found["git"] is None, "the notebook is in no repository"
     assert found["program"]["path"] == shutil.which("bash")
     assert found["program"]["cwd"] == str(project)
     assert found["program"]["git"]["dirty"] is False

@@ -1,4 +1,4 @@
-"""Scripts of users as runs: what they print, what they write for TensorBoard, how they end."""
+"""User scripts as runs: printed lines, TensorBoard files, failures and stops."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_lines_in_our_format_are_telemetry_and_the_rest_is_log(lab: mosaic.Lab, 
     (saved,) = run.checkpoints
     assert saved.path.read_text() == "5"
     assert "reports.py" in run.label
-    assert run.progress is None, "the script did not say how long it takes"
+    assert run.progress is None, "the script reported no total"
     text = logged(run)
     for words in ("hello from seed 5", '{"nothing": "of ours"}', "step is not an integer", "has no end"):
         assert words in text

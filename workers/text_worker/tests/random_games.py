@@ -1,5 +1,5 @@
-"""Plays every game with random moves twice from one seed, and prints what it has shown: run by the tests with
-the Python of the worker's environment. Arguments: ids, in place of all."""
+"""Play every game twice with random moves from one seed and print a hash of each. Run by the tests with the
+Python of the worker's environment. Arguments: ids of games (default: all)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEPS = 200
 
 
 def walk(env_id: str, seed: int) -> str:
-    """A hash of all that a game has shown and given."""
+    """Play a game; return its outcome and a hash of its texts and rewards."""
     env = make(env_id, {}, None)
     generator, digest, steps = random.Random(seed), hashlib.sha256(), 0
     env.reset(seed=seed)

@@ -1,4 +1,4 @@
-"""TextArena's games, played for real: texts, turns, rewards, the same seed twice, people, random players."""
+"""TextArena's games in arenas: texts, turns, rewards, seeds, human and random players."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.workers import WorkerEnvironment
 
-pytestmark = pytest.mark.extended  # of the workers with environments only a few are built in every run
+pytestmark = pytest.mark.extended  # only some environment workers are built in every test run
 
 TIC_TAC_TOE, NIM = "TextArena/TicTacToe-v0", "TextArena/Nim-v0"
 REFUSED = [

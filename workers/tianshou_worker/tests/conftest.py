@@ -1,4 +1,4 @@
-"""Real trainings of the real upstream, each in its own process, shared by the tests."""
+"""Trainings with the real upstream, each in its own process, shared by the tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shim_kit.training_worker import TrainingWorker
 NARROW = {"hidden_sizes": [16, 16]}
 _CARTPOLE = {"env_id": "CartPole-v1", "num_training_envs": 4}
 _PENDULUM = {"env_id": "Pendulum-v1", "num_training_envs": 4}
-SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
+SMALL: dict[str, dict[str, Any]] = {  # one per family, long enough for updates and some episodes
     "dqn": {
         **_CARTPOLE,
         "total_timesteps": 400,
@@ -25,7 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its
     "sac": {**_PENDULUM, "total_timesteps": 840, "batch_size": 16, "save_buffer": True, "buffer_size": 600},
 }
 _EPOCHS = {"total_timesteps": 260, "epoch_num_steps": 130, "test_step_num_episodes": 2}
-OFFLINE: dict[str, dict[str, Any]] = {  # from what sac or dqn has recorded; gail steps its environments
+OFFLINE: dict[str, dict[str, Any]] = {  # on recordings of sac or dqn; gail also steps environments
     "il": {"env_id": "CartPole-v1", **_EPOCHS},
     "bcq": {"env_id": "Pendulum-v1", **_EPOCHS},
     "cql": {"env_id": "Pendulum-v1", **_EPOCHS},
@@ -35,13 +35,13 @@ OFFLINE: dict[str, dict[str, Any]] = {  # from what sac or dqn has recorded; gai
 
 
 class TianshouWorker(TrainingWorker):
-    """Its offline trainings learn from what small ones have recorded."""
+    """Runs offline trainings on the recordings of the small trainings."""
 
     offline = OFFLINE
 
     @property
     def dataset(self) -> Path:
-        """The dataset of the small training of sac."""
+        """The dataset recorded by the small SAC training."""
         return self._recorded("sac")
 
     def configuration(self, name: str) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Every algorithm on every kind of action: trained, acting from its checkpoint, resumed; as a table.
+"""Train, resume and act from a checkpoint: every algorithm on every kind of action space, as a table.
 
-What off-policy algorithms record is what the offline ones learn from.
+Offline algorithms learn from the recordings of the off-policy ones.
 
-Outside of the test suite: `PYTHONPATH=tests python workers/tianshou_worker/tests/matrix.py`. Prints the table
-of the worker's README, and exits with 1 where something of it failed.
+Not a test: `PYTHONPATH=tests python workers/tianshou_worker/tests/matrix.py`. Prints the table of the
+worker's README; exits with 1 if a row has failed.
 """
 
 from __future__ import annotations

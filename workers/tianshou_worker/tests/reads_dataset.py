@@ -1,8 +1,8 @@
-"""Run by the worker's interpreter: what is read of a dataset, beside what upstream's own loader reads.
+"""Run by the worker's interpreter: read a dataset as the worker and as upstream's own loader do.
 
-Prints one JSON object: whether both are the same transitions in the same order, whether the buffer that is
-learned from has upstream's ends of episodes and the very arrays that were read, once, and what is said of
-files that are none, in the folder of the second argument.
+Prints one JSON object: whether both give the same transitions in the same order, whether the training buffer
+has upstream's episode ends and uses the arrays as read, without copies, and the errors for invalid files,
+which are written to the folder of the second argument.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read(path: Path) -> Any:
 
 
 def refusal(name: str, change: Callable[[h5py.File], Any] | None = None, keep: int | None = None) -> str:
-    """Of a copy, changed or cut off, without its description."""
+    """Return the error for a changed or truncated copy of the dataset, without its description."""
     path = FOLDER / f"{name}.hdf5"
     shutil.copy(DATASET, path)
     if keep is not None:
@@ -56,13 +56,13 @@ def replace(file: h5py.File, key: str, array: Any) -> None:
 
 
 def declare(file: h5py.File, key: str, count: int) -> None:
-    """An array of so many numbers, of which the file holds none."""
+    """Declare an array of `count` numbers, none of which is in the file."""
     del file[key]
     file.create_dataset(key, (count,), "i8", chunks=(1024,))
 
 
 class Bomb:
-    """Leaves a file when it is unpickled."""
+    """Creates a file when unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (FOLDER / "executed",)

@@ -1,7 +1,7 @@
-"""Run by the worker's interpreter: what is read of small Minari datasets, made in the folder of the argument.
+"""Run by the worker's interpreter: read small Minari datasets, made in the folder of the argument.
 
-Prints one JSON object: the transitions of two episodes, with scaled actions and through wrappers, and what is
-said of datasets that cannot be learned from.
+Prints one JSON object: the transitions of two episodes, with scaled actions and through wrappers, and the
+errors for datasets that cannot be learned from.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Kitchen(gymnasium.Env):  # type: ignore[misc]
 
 
 def made(name: str, env_id: str, observations: Any, actions: Any, **changes: Any) -> Path:
-    """Write a dataset as Minari does; the arrays of each episode come from functions of its rows."""
+    """Write a dataset in Minari's format; functions return an episode's arrays for its number of rows."""
     folder = FOLDER / name / "data"
     folder.mkdir(parents=True)
     metadata = {"data_format": "hdf5", "jpeg_encoding": False, "env_spec": json.dumps({"id": env_id})}

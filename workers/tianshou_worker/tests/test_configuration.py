@@ -1,4 +1,4 @@
-"""Invalid configurations are refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before training starts, with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests, monkeypatch:
 
 @pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
-    """Those of upstream's signatures, read by Python itself, and of its examples where these set others."""
+    """The reference is upstream's signature, or the worker's default where upstream's examples differ."""
     script = """
 import inspect, json
 from tianshou.algorithm import QRDQN

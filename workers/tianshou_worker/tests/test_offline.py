@@ -1,4 +1,4 @@
-"""Training from what another training has recorded: its dataset, what it reports, what it refuses."""
+"""Offline training on another training's recording: datasets, reports, refusals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_training_from_a_dataset_reports_everything_and_saves(worker: Any, alg
 
 
 def test_gradient_steps_are_counted_and_the_policy_is_evaluated_between_them(worker: Any) -> None:
-    """Before the first, and after each epoch of 130."""
+    """Evaluations come before the first step and after each epoch of 130 steps."""
     run = worker.trained("bcq")
     assert [step for step, _ in run.returns] == [0, 0, 130, 130, 260, 260]
     assert {episode["steps"] for episode in run.episodes} == {200}
@@ -55,7 +55,7 @@ def test_a_dataset_is_upstreams_own_file_and_only_its_numbers_are_read(worker: A
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["same"]
-    assert (seen["ends"], seen["next"]) == (4, 1)  # the last of each of four environments
+    assert (seen["ends"], seen["next"]) == (4, 1)  # the last transition of each of the four environments
     assert seen["bomb"] == "read"
     assert not (tmp_path / "executed").exists()
     assert "cannot be read as a replay buffer of Tianshou" in seen["cut"]
@@ -69,7 +69,7 @@ def test_a_dataset_is_upstreams_own_file_and_only_its_numbers_are_read(worker: A
 
 
 def test_episodes_of_minari_are_read_as_transitions(worker: Any, tmp_path: Path) -> None:
-    """Two episodes, of three and two steps. The first was not terminated; actions were -1 of -2 to 2."""
+    """Two episodes of 3 and 2 steps: the unterminated one is read as truncated; actions are rescaled."""
     command = [worker.python, str(READS_MINARI), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -83,7 +83,7 @@ def test_episodes_of_minari_are_read_as_transitions(worker: Any, tmp_path: Path)
     assert plain["truncated"] == [False, False, True, False, False]
     assert seen["file"]
     assert seen["kitchen"]["obs"][1] == [1, 1, 0, 1, 0]
-    assert seen["kitchen"]["act"] == [1] * 5  # counted from 0
+    assert seen["kitchen"]["act"] == [1] * 5  # numbered from 0
     assert "its observations are not one array; wrappers=['flat']" in seen["unwrapped"]
     assert "it was recorded on 'Pendulum-v1', this run is on 'Kitchen-v0'" in seen["other"]
     assert "wrappers=['frame_stack(2)']: recorded observations pass only through" in seen["stacked"]
@@ -103,7 +103,7 @@ def test_what_cannot_be_learned_from_is_refused(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_a_training_from_a_dataset_goes_on_from_a_checkpoint(worker: Any) -> None:
-    """With the dataset that it began with, as long as no other is given."""
+    """The resumed training uses the original dataset unless another is given."""
     first = worker.trained("cql")
     longer = {**worker.offline["cql"], "total_timesteps": 390}
     on = worker.train(algorithm="cql", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})

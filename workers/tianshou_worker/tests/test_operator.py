@@ -1,4 +1,4 @@
-"""Policies act from their checkpoints as upstream's own would."""
+"""Policies act from their checkpoints as upstream's own do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CARTPOLE = ("dqn", "c51", "ppo", "trpo", "discrete_cql")
 
 @pytest.mark.extended
 def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) -> None:
-    """The best ones, and those drawn from a distribution."""
+    """Best actions, and actions sampled from a distribution."""
     algorithms = [*worker.small, "bcq", "cql", "discrete_cql"]
     checkpoints = {algorithm: worker.trained(algorithm).checkpoints[-1] for algorithm in algorithms}
     pairs = [f"{name}={path}" for name, path in checkpoints.items()]
@@ -33,7 +33,7 @@ def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) 
 
 
 def test_sampled_actions_are_determined_by_the_seed(worker: Any, operators: Any) -> None:
-    """Of a policy by value, whose draws are random actions now and then."""
+    """Checked with a value-based policy, which samples by taking occasional random actions."""
     checkpoint = worker.trained("dqn").checkpoints[-1]
     seen = [np.zeros(4, np.float32)] * 100
     assert len(set(sampled_twice(operators, checkpoint, seen))) == 2
@@ -57,6 +57,6 @@ def test_a_recurrent_policy_remembers_until_it_is_reset(worker: Any) -> None:
 @pytest.mark.extended
 @pytest.mark.parametrize("algorithm", ["dqn", "ppo", "sac"])
 def test_answers_in_the_kernel_agree(worker: Any, algorithm: str) -> None:
-    """Of single calls, arrays and queries."""
+    """Single calls, arrays and queries give the same answers."""
     provides = {"dqn": ("action_values", "value"), "ppo": ("probabilities", "logits", "value"), "sac": ()}
     assert_answers_agree(worker.trained(algorithm).checkpoints[-1], provides[algorithm])

@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
         ),
         pytest.param(
             *("auto", "63", "PyTorch .* finds none of this run's GPUs .* or choose gpus=0"),
-            marks=pytest.mark.extended,  # CleanRL's tests have it
+            marks=pytest.mark.extended,  # CleanRL's tests cover it
         ),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_gpu_that_pytorch_does_not_find_is_refused(
 def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("sac")
     longer = {**worker.small["sac"], "total_timesteps": 5000, "actor_lr": 2e-3}
-    del longer["batch_size"]  # the checkpoint's
+    del longer["batch_size"]  # the checkpoint has it
     on = worker.resume(first.checkpoints[-1], algorithm="sac", **longer, stop_at=1680)
     assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
     assert on.returns
@@ -98,7 +98,7 @@ def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
 def test_a_training_with_less_than_an_update_left_makes_one_more(
     worker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a trial of a sweep that was killed shortly before its end. It imports only modules that it uses."""
+    """As with a sweep's trial that was killed shortly before its end. Unused modules are not imported."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     saved = worker.trained("sac").checkpoints[-1]
     longer = {**worker.small["sac"], "total_timesteps": 5000}

@@ -1,7 +1,7 @@
-"""Run by the worker's interpreter: what upstream's own policies answer, with a checkpoint's weights.
+"""Run by the worker's interpreter: actions of upstream's own policies, with a checkpoint's weights.
 
-The shim is not imported: networks and policies are put together here by hand, for the small trainings of the
-tests. Prints one JSON list of [best, drawn] a checkpoint: the actions for each observation.
+The shim is not imported: networks and policies are built here by hand for the tests' small trainings.
+Prints one JSON list of [best, drawn] per checkpoint: the actions for each observation.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def policy_of(algorithm: str) -> Any:
 
 
 def bcq(actions: Box) -> BCQPolicy:
-    """The widths of the autoencoder are the default."""
+    """Return BCQ's policy, whose autoencoder has the default widths."""
     vae = VAE(
         encoder=MLP(input_dim=3 + 1, hidden_sizes=[32, 32]),
         decoder=MLP(input_dim=3 + 2, output_dim=1, hidden_sizes=[32, 32]),

@@ -1,4 +1,4 @@
-"""The families played for real: seeds in two processes, pictures, people's keys, states as text."""
+"""ViZDoom, Crafter, MiniWorld and highway-env in arenas: seeds, frames, human keys, states as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shim_kit.family_tests import (  # noqa: F401
     test_wrong_ids_and_settings_are_refused,
 )
 
-pytestmark = pytest.mark.extended  # the environment is 0.5 GB
+pytestmark = pytest.mark.extended  # the worker's environment takes 0.5 GB
 
 KEYS = [
     ("VizdoomBasic-v1", " ", "attack"),
@@ -30,7 +30,7 @@ TEXTS = [
     ("VizdoomBasic-v1", "ammo2: 50"),
     ("CrafterReward-v1", "You have: health 9, food 9, drink 9, energy 9."),
 ]
-REFUSED = [  # upstream ignores unknown settings, and the maps of Doom itself are not here
+REFUSED = [  # upstream ignores unknown settings, and Doom's own maps are not included
     ("VizdoomBasic-v1", {"frameskip": 4}, "no setting 'frameskip': did you mean 'frame_skip'"),
     ("VizdoomBasic-v1", {"dom_skill": 4}, "no setting 'dom_skill': did you mean 'doom_skill'"),
     ("highway-fast-v0", {"config": {"lane_count": 1}}, "'lane_count': did you mean 'lanes_count'"),

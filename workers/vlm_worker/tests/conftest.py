@@ -1,4 +1,4 @@
-"""The process of the worker has the fake language server's key."""
+"""Fixture: the fake language server's key for the worker's process."""
 
 import pytest
 from peers.language_server import KEY

@@ -1,4 +1,4 @@
-"""From a frame to an action: what a vision model is shown, through the real SDKs of both APIs."""
+"""From a frame to an action: the images sent to a vision model, through the real SDKs of both APIs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_latest_frames_are_images_of_the_prompt(
     second = talk.act(0, frame=WIDE + 9, step_index=1)
     third = talk.act(0, frame=np.zeros((40, 40, 3), np.uint8), step_index=2)
     shown = [request["images"] for request in language_server.requests(model)]
-    assert shown[0] == [["PNG", 100, 25]], "made smaller, as it is"
+    assert shown[0] == [["PNG", 100, 25]], "downscaled with its aspect ratio"
     assert shown[1] == [["PNG", 100, 25]] * 2 and shown[2] == [["PNG", 100, 25], ["PNG", 40, 40]]
     system, step = (turn["text"] for turn in third["exchanges"][0]["prompt"])
     assert "environment's picture" in system
@@ -44,7 +44,7 @@ def test_the_latest_frames_are_images_of_the_prompt(
     assert detail == (provider == "openai")
     talk.ask("episode_begin", player_id="agent_0", seed=1, episode_index=1)
     talk.act(0, frame=WIDE, step_index=0)
-    assert len(language_server.requests(model)[-1]["images"]) == 1, "another episode"
+    assert len(language_server.requests(model)[-1]["images"]) == 1, "a new episode has no history"
 
 
 def test_the_observation_in_words_is_beside_the_image_where_it_is_wanted(
@@ -55,7 +55,7 @@ def test_the_observation_in_words_is_beside_the_image_where_it_is_wanted(
     answer = talk.act({"position": np.array([0.5, 2.0])}, frame=WIDE)
     assert "position: [0.5, 2]" in answer["exchanges"][0]["prompt"][1]["text"]
     assert [one["faults"] for one in answer["exchanges"]] == [["illegal"], ["repair"]]
-    assert len(language_server.requests(model)[1]["images"]) == 1, "the repair turn shows it too"
+    assert len(language_server.requests(model)[1]["images"]) == 1, "the repair turn has it too"
     assert answer["input_tokens"] == sum(one["input_tokens"] for one in answer["exchanges"]) > 0
 
 

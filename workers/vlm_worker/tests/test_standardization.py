@@ -1,4 +1,4 @@
-"""The worker keeps the protocol: the contract's conformance suite, with the fake server for an endpoint."""
+"""The worker passes the contract's conformance suite with the fake server as its endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real trainings of the real upstream, each in its own process, shared by the tests."""
+"""Trainings with the real upstream, each in its own process, shared by the tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from shim_kit.fixtures import training_worker_fixture
 
-SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
+SMALL: dict[str, dict[str, Any]] = {  # one per family, long enough for updates and some episodes
     "mappo": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 4},
     "qmix": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 5, "start_training": 100},
     "coma": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 4, "buffer_size": 400},

@@ -1,8 +1,8 @@
-"""Every algorithm on every kind of actions: trained, acting from its checkpoint, resumed; as a table.
+"""Train, resume and act from a checkpoint: every algorithm on every kind of action space, as a table.
 
 `PYTHON workers/xuance_worker/tests/matrix.py [NAME ...]`, with the interpreter of the worker's
-environment (`mosaic-lab workers list xuance` shows where it is). Each training is the worker's own command
-line in a process of its own, forked from one that has imported upstream already.
+environment (`mosaic-lab workers list xuance` shows where it is). Each training runs the worker's command
+line in its own process, forked from one that has already imported upstream.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ STEPS = 2400
 
 
 def train(folder: Path, config: dict[str, Any]) -> Messages:
-    """Return the messages of a training in a process that is forked from this one."""
+    """Train in a fork of this process and return the messages."""
     file = folder / "config.json"
     file.write_text(json.dumps(config))
     child = os.fork()
@@ -87,8 +87,8 @@ def train(folder: Path, config: dict[str, Any]) -> Messages:
 
 
 def acts(checkpoint: str) -> None:
-    """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space, and
-    for a best one that changes."""
+    """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space
+    and for a best action that changes."""
     _, described = read_description(checkpoint, XuancePlan.FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):

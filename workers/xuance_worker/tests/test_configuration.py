@@ -1,4 +1,4 @@
-"""Invalid configurations are refused before anything trains, with the reason and what to do."""
+"""Invalid configurations are refused before training starts, with the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_each_name_in_upstreams_registry_is_known_or_refused_with_a_reason(worke
 
 @pytest.mark.extended  # upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
-    """Those that upstream's own reader of its configurations finds."""
+    """The reference is upstream's own `get_arguments`."""
     script = """
 import json
 from xuance import get_arguments
@@ -118,7 +118,7 @@ def test_a_default_that_depends_on_the_kind_of_actions_is_listed_for_both(worker
 @pytest.mark.extended
 @pytest.mark.usefixtures("promises")
 def test_a_team_whose_agents_leave_and_come_later_is_trained(worker: Any, operators: Any) -> None:
-    """The run's log says once what fills their absence."""
+    """The run's log states once how their absence is filled."""
     small = {"algorithm": "mappo", "parallels": 1, "buffer_size": 64, "use_parameter_sharing": False}
     mixing = {"algorithm": "qmix", "parallels": 2, "start_training": 32, "training_frequency": 2}
     for config in (

@@ -1,4 +1,4 @@
-"""Policies act from their checkpoints as upstream's own would, a team's in one process."""
+"""Policies act from their checkpoints as upstream's own do, and a team in one process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEAM = ["agent_0", "agent_1", "agent_2"]
 
 @pytest.mark.extended
 def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any, tmp_path: Path) -> None:
-    """The best ones, of each agent for itself, although upstream acts for the whole team."""
+    """Best actions, requested agent by agent, although upstream acts for the entire team."""
     checkpoints = {name: worker.trained(name).checkpoints[-1] for name in worker.small}
     pairs = [f"{name}={path}" for name, path in checkpoints.items()]
     upstream = worker.output_of(str(UPSTREAM), str(tmp_path), *pairs)
@@ -52,7 +52,7 @@ def test_an_unusable_checkpoint_is_refused(worker: Any, operators: Any, tmp_path
 
 @pytest.mark.extended
 def test_a_team_plays_with_the_settings_that_it_was_trained_with(worker: Any, tmp_path: Path) -> None:
-    """Its actions are continuous, the environment's default ones are not."""
+    """The team was trained with continuous actions; the environment's default is discrete."""
     lab = mosaic.Lab(tmp_path / "runs")
     team = {"team": mosaic.operators.rl(worker.trained("maddpg").checkpoints[-1])}
     given = {"continuous_actions": True}
@@ -69,7 +69,7 @@ def test_a_team_plays_with_the_settings_that_it_was_trained_with(worker: Any, tm
 
 @pytest.mark.extended
 def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> None:
-    """A link group: one process for all agents of a checkpoint, beside a team of which one is random."""
+    """A link group: one process serves all agents of a checkpoint, also where one agent is random."""
     lab = mosaic.Lab(tmp_path / "runs")
     team = mosaic.operators.rl(worker.trained("mappo").checkpoints[-1])
     mixed = {"agent_0": mosaic.operators.random(), "*": team}
@@ -89,5 +89,5 @@ def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> 
 def test_answers_in_the_kernel_agree(
     worker: Any, algorithm: str, agent: str | None, provides: tuple[str, ...]
 ) -> None:
-    """Of single calls, arrays and queries."""
+    """Single calls, arrays and queries give the same answers."""
     assert_answers_agree(worker.trained(algorithm).checkpoints[-1], provides, agent)

@@ -28,7 +28,7 @@ QUICK = ("mappo", "dqn")
 
 
 def unruly_team(how: str) -> dict[str, Any]:
-    """The environment of a team that ends its process in one of the ways of `unruly`."""
+    """Configuration of a team environment that ends its process as `how` says."""
     return {"env_id": "unruly_v0", "env_kwargs": {"how": how}}
 
 
@@ -71,7 +71,7 @@ def test_the_training_is_upstreams_own_number_for_number(worker: Any, tmp_path: 
 
 @pytest.mark.extended
 def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
-    """Of QMIX, whose agents explore at random."""
+    """Checked with QMIX, whose agents explore at random."""
     first = worker.trained("qmix")
     again = worker.train(algorithm="qmix", **worker.small["qmix"])
     slower = {**again.metrics, "steps_per_second": first.metrics["steps_per_second"]}
@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
 
 def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("dqn")
-    longer = {"env_id": "CartPole-v1", "total_timesteps": 5000, "learning_rate": 7e-4}  # and the checkpoint's
+    longer = {"env_id": "CartPole-v1", "total_timesteps": 5000, "learning_rate": 7e-4}  # rest as saved
     on = worker.resume(first.checkpoints[-1], algorithm="dqn", **longer, stop_at=900)
     assert on.events("run_started")[0]["config"]["hyperparameters"]["parallels"] == 5
     assert on.episodes
@@ -93,7 +93,7 @@ def test_a_training_is_resumed_from_a_checkpoint(worker: Any) -> None:
 def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(
     worker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a trial of a sweep that was killed shortly before its end. It imports only modules that it uses."""
+    """As with a sweep's trial that was killed shortly before its end. Unused modules are not imported."""
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     saved = worker.trained("mappo").checkpoints[-1]
     small = {**worker.small["mappo"], "total_timesteps": 5000}
@@ -103,7 +103,7 @@ def test_a_training_with_less_than_an_update_left_ends_where_it_is_to(
 
 
 def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
-    """The policy learned until then is saved."""
+    """The policy at the time of the stop is saved."""
     lab = mosaic.Lab(tmp_path)
     run = lab.train(
         "xuance", algorithm="mappo", env="simple_spread_v3", total_timesteps=50_000_000, frames={"grid": 2}
@@ -130,7 +130,7 @@ def test_served_environments_are_trained_in_alike(
 
 @pytest.mark.extended
 def test_every_algorithm_trains_acts_and_resumes(worker: Any) -> None:
-    """On every kind of actions, and with recurrent networks where upstream has them."""
+    """On every kind of action space, and with recurrent networks where upstream has them."""
     table = subprocess.run(
         [worker.python, str(MATRIX)], capture_output=True, text=True, timeout=900, check=False
     )

@@ -1,7 +1,7 @@
-"""Run by the worker's interpreter: what upstream's own agents answer, with a checkpoint's weights.
+"""Run by the worker's interpreter: actions of upstream's own agents, with a checkpoint's weights.
 
-The shim's operators are not used: upstream's agents are made for the small trainings of the tests, and called
-as upstream's own tests of a policy call them. Prints a JSON object: the actions of each agent, by algorithm.
+The shim's operators are not used: upstream's agents are made for the tests' small trainings, and called as
+in upstream's own policy tests. Prints a JSON object: the actions of each agent, by algorithm.
 """
 
 from __future__ import annotations
@@ -58,6 +58,6 @@ def act(algorithm: str, path: str) -> list[list[Any]]:
     return answers
 
 
-torch.nn.HuberLoss = lambda **_: None  # COMA's learner makes one that PyTorch refuses; acting needs none
-os.chdir(tempfile.mkdtemp(dir=sys.argv[1]))  # upstream writes logs where it is
+torch.nn.HuberLoss = lambda **_: None  # COMA's learner creates an invalid one; acting needs none
+os.chdir(tempfile.mkdtemp(dir=sys.argv[1]))  # upstream writes logs to the working directory
 print(json.dumps({name: act(name, path) for name, path in (pair.split("=", 1) for pair in sys.argv[2:])}))

@@ -1,8 +1,8 @@
 """Run by the worker's interpreter: MAPPO's small training of the tests by upstream alone, without the shim.
 
-Upstream's own environment finds mpe2 where PettingZoo no longer has it. It is given copies of the actions
-(mpe2 sets those that it is given to zero) and a list of observations for each step (upstream would store the
-first ones after overwriting them). Prints the return of every episode.
+mpe2 replaces the module that PettingZoo no longer has. The environments get copies of the actions, which mpe2
+sets to zero, and upstream a new list of observations for each step, since it overwrites the list before it
+stores the first observations. Prints the return of every episode.
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ def train() -> list[float]:
     return returns
 
 
-os.chdir(tempfile.mkdtemp(dir=sys.argv[1]))  # upstream writes logs where it is
+os.chdir(tempfile.mkdtemp(dir=sys.argv[1]))  # upstream writes logs to the working directory
 print(json.dumps(train()))

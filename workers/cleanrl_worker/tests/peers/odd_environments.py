@@ -1,4 +1,4 @@
-"""Environments that are hard to draw; `odd_environments:<Name>-v0`, all with the same course of episodes."""
+"""Environments that are hard to render, `odd_environments:<Name>-v0`; all play the same episodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Course(gymnasium.Env):
-    """Rewards and lengths of its episodes are drawn from its own generator and the two global ones."""
+    """Draws rewards and episode lengths from its own generator and from the two global ones."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
 
@@ -27,7 +27,7 @@ class Course(gymnasium.Env):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1
         luck = float(self.np_random.random() + np.random.random() + random.random())
-        drawn = self.render_mode is not None  # what an environment must not notice while it trains
+        drawn = self.render_mode is not None  # must not show in a training's rewards
         return np.full(2, luck / 3, np.float32), luck + 100 * drawn, luck > 2.5, False, {}
 
     def render(self) -> Any:
@@ -35,7 +35,7 @@ class Course(gymnasium.Env):
 
 
 class Noisy(Course):
-    """Draws noise, from every generator there is."""
+    """Renders noise from all three generators."""
 
     def render(self) -> Any:
         noise = (
@@ -64,7 +64,7 @@ class Complex(Course):
 
 
 class Shy(Course):
-    """Cannot be made able to draw."""
+    """Cannot be created with a render mode."""
 
     def __init__(self, render_mode: str | None = None) -> None:
         if render_mode is not None:
@@ -73,7 +73,7 @@ class Shy(Course):
 
 
 class Failing(Course):
-    """Fails in its 500th step."""
+    """Fails after 500 steps."""
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         if self.steps == 500:

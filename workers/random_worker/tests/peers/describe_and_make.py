@@ -1,4 +1,4 @@
-"""Describes spaces of Gymnasium's, sends the descriptions through JSON, and makes equal spaces from them."""
+"""Describe Gymnasium spaces, pass the descriptions through JSON, and make equal spaces from them."""
 
 import numpy
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
