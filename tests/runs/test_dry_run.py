@@ -27,8 +27,8 @@ def test_a_dry_run_has_a_deadline() -> None:
 
 
 def test_a_dry_run_ends_with_the_kernel_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its child processes and its folder go too. If its parent process is killed as well, the next kernel
-    removes the folder, and leaves the folders of running dry runs alone."""
+    """The dry run's child processes and folder go too. If its parent process is killed as well, the next
+    kernel removes the folder, and leaves the folders of running dry runs alone."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     child = f"{deaf}; print(flush=True); time.sleep(600)"

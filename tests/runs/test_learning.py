@@ -3,7 +3,7 @@ tenth of its episodes, and five short trainings beat random actions.
 
 One seed learns differently on another processor, so the return required of it is between the return of an
 untrained policy and the lowest of five seeds, with margins on both sides. No test measures time.
-One short training is tested in every run (as is the demo, elsewhere, which trains with CleanRL's PPO); the
+One short training belongs to every test run, as does the demo (elsewhere), which trains CleanRL's PPO; the
 other tests are `extended`. A missing worker environment is installed.
 """
 
@@ -100,7 +100,7 @@ SHORT = [
 
 
 def last_return(run: Run) -> float:
-    """Return the mean return of the last tenth of a training's episodes."""
+    """Return the mean return over the last tenth of a training's episodes."""
     assert run.state == "completed", run.reason
     returns = run.episodes()["total_reward"]
     return float(returns.tail(max(1, len(returns) // 10)).mean())

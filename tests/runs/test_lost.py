@@ -1,4 +1,4 @@
-"""A run without a keeper is reported as lost, with its last message and live processes, and is stoppable."""
+"""A run without a keeper is reported as lost, with last message and live processes, and can be stopped."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_daemon_without_our_marks_does_not_outlive_a_killed_keeper(
 
 
 def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
-    """It died after creating the folder, or after writing the first state."""
+    """The starter died after creating the folder, or after writing the first state."""
     (supervisor.store.root / "20260101-notes").mkdir(parents=True)  # not a run
     folder, lock = supervisor.store.create("20260101-000000-x-aaaa")
     (run,) = supervisor.runs()

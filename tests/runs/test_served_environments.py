@@ -55,7 +55,7 @@ def test_it_is_resumed_filmed_and_evaluated(lab: mosaic.Lab, run: Run) -> None:
     assert (resumed.state, resumed.step) == ("completed", 400), resumed.reason
     trained = {"trained": mosaic.operators.rl(run)}
     evaluation = lab.evaluate(env=ENV, operators=trained, seeds=[1, 2], parallel=1).wait(120)
-    assert (evaluation.results()["length"] < 20).all(), "evaluated with the training's speed"
+    assert (evaluation.results()["length"] < 20).all(), "evaluated at the training's speed"
     wait_until(lambda: [film.step for film in run.films] == [200], timeout=120)
 
 

@@ -166,7 +166,7 @@ def test_a_suspended_keeper_or_worker_is_woken_and_stopped(supervisor: Superviso
     for pid in (runs[0].status.keeper_pid, runs[1].status.worker_pid):
         psutil.Process(pid).suspend()
     assert runs[0].stop(0).state == runs[1].stop().state == "cancelled"
-    assert runs[1].reason == "stopped on request", "the worker obeyed once woken"
+    assert runs[1].reason == "stopped on request", "the woken worker obeyed SIGTERM"
 
 
 def test_a_group_is_stopped_together(supervisor: Supervisor) -> None:

@@ -29,7 +29,7 @@ def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
     assert run["reason_then"].endswith("the run store's disk is full, lines may be getting lost")
     assert run["state"] == "completed"
     assert run["steps"] == sorted(set(run["steps"]))  # the written lines are complete and in order
-    assert run["health"]["dropped_by_worker"] > 0  # and the dropped ones are counted
+    assert run["health"]["dropped_by_worker"] > 0  # dropped lines are counted
     assert run["health"]["malformed"] <= 1  # the line that filled the disk
 
 

@@ -51,7 +51,7 @@ def test_an_environment_that_ends_the_process_fails_the_run(
 ) -> None:
     run = ended(train(lab, library, environment))
     assert run.state == "failed", run.reason
-    step = 0 if library == "rllib" else 10  # RLlib counts steps at the end of an iteration
+    step = 0 if library == "rllib" else 10  # RLlib counts steps per iteration
     assert f"the environment ended the process (exit code 0) at step {step} of {STEPS}: line " in run.reason
     assert "of unruly.py, in step" in run.reason
 

@@ -51,9 +51,7 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Folder of the peer and its library, on its runs' `PYTHONPATH`. Teardown checks that no warm worker
     is left."""
     monkeypatch.setattr(warm_workers, "MIN_FREE_MB", 0)
-    monkeypatch.delattr(
-        os, "memfd_create", raising=False
-    )  # some builds of Python lack it, such as Anaconda's
+    monkeypatch.delattr(os, "memfd_create", raising=False)  # as in some builds of Python, such as Anaconda's
     folder = tmp_path / "code"
     folder.mkdir()
     (folder / "warm_peer.py").write_bytes((PEERS / "warm_peer.py").read_bytes())
@@ -307,7 +305,7 @@ def acting(code: Path, file: Path, warm: bool = True) -> Policy:
 def test_a_warm_operator_has_all_that_a_cold_one_has(
     code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The user's variables and shared memory too; when killed, it fails alike and leaves no process."""
+    """The same variables and shared memory; when killed, the same error and no process left."""
     monkeypatch.setenv("LC_OF_USER", "1")
     documents, failures = [], []
     for warm in (False, True):

@@ -4,7 +4,7 @@ Needs a checkout of github.com/balrog-ai/experiments, which has a JSON and a CSV
 
     python tests/compare_with_published.py CHECKOUT
 
-Run it with the Python of the worker's environment, as `compare_with_upstream.py`. For each submission, the
+Run it with the Python of the worker's environment, like `compare_with_upstream.py`. For each submission, the
 mean progression and its standard error are computed from the files of its episodes and compared with the
 published ones. The logged actions are then played in this worker's environment with the published seed. Every
 observation and reward, the return and the progression are compared.
@@ -59,7 +59,7 @@ def replays(task: str, episode: dict[str, Any], steps: list[dict[str, str]]) -> 
         if observation != environment.long_term.strip() or not math.isclose(reward, float(step["Reward"])):
             return False
     same = math.isclose(total, episode["episode_return"], abs_tol=1e-6)
-    assert same and environment.progression == episode["progression"], "equal steps have an equal end"
+    assert same and environment.progression == episode["progression"], "equal steps must give equal scores"
     return True
 
 

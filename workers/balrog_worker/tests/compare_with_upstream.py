@@ -294,7 +294,7 @@ def differences(theirs: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, 
         for name, value in one.items():
             here = other[name]
             if name == "candidate" and here == NOT_MARKED and not one["valid"]:
-                continue  # the two word a missing action differently
+                continue  # each words a missing action differently
             if value != here:
                 found.append(f"step {number}: {name} is {value!r:.200} upstream, {here!r:.200} here")
     return found

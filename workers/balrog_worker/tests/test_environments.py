@@ -106,7 +106,7 @@ def test_a_textworld_game_is_made_for_each_seed_once(worker: WorkerEnvironment, 
     assert {path: path.stat().st_ino for path in tmp_path.rglob("*.z8")} == games
     assert walked(worker, 4, env_id, cache=tmp_path)[env_id]["first"] != first["first"]
     assert first["first"]["actions"] is None and first["first"]["default_action"] == "help"
-    assert "venture" not in first["first"]["text"], "the solution is left out"
+    assert "venture" not in first["first"]["text"], "the text omits the solution"
 
 
 @pytest.mark.extended  # generates a game

@@ -57,7 +57,7 @@ ONLY_CURRENT = ("ddpg", "rpo", "pqn")
 ONLY_RELEASE = ("frozen_lake",)
 """Algorithms that only the release of 2021 has."""
 EXTENDED = ("c51", "td3")
-"""Algorithms that differ little from others, and are `extended`."""
+"""Algorithms that differ little from others: their tests are `extended`."""
 
 
 class CleanRLWorker(TrainingWorker):
@@ -134,6 +134,6 @@ def worker(request: pytest.FixtureRequest, workers: Callable[[str], CleanRLWorke
     ]
 )
 def finished(request: pytest.FixtureRequest, workers: Callable[[str], CleanRLWorker]) -> Finished:
-    """A finished small training of each algorithm that every upstream can train."""
+    """A finished small training, for each algorithm that both upstreams can train."""
     source, algorithm = request.param
     return workers(source).trained(algorithm)

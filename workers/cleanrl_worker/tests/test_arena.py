@@ -36,7 +36,7 @@ def open_arena(worker: Any, env_id: str, folder: Path, **settings: Any) -> dict[
 
 
 def test_it_holds_the_environments_that_it_trains_on(worker: Any, tmp_path: Path) -> None:
-    """Its Gymnasium has LunarLander-v2, which newer versions lack."""
+    """The worker's Gymnasium has LunarLander-v2, which newer versions lack."""
     opened = open_arena(worker, "LunarLander-v2", tmp_path, continuous=True)
     assert opened["type"] == "opened", opened
     assert opened["spaces"]["agent_0"]["action"]["shape"] == [2]

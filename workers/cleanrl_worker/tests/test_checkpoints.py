@@ -20,7 +20,7 @@ weights = max(
 steps = [max(float(p["step"]) for o in c["optimizers"].values() for p in o["state"].values()) for c in (a, b)]
 print(json.dumps({"weights": weights, "optimizer steps": steps[1] - steps[0]}))
 """
-"""Prints the largest change of a weight between two checkpoints, and the optimisers' steps between them."""
+"""Prints the largest weight change between two checkpoints, and the optimizer steps between them."""
 
 
 def test_they_are_saved_periodically_and_at_the_end(finished: Any) -> None:
@@ -30,7 +30,7 @@ def test_they_are_saved_periodically_and_at_the_end(finished: Any) -> None:
     assert steps[-1] == config["steps"]
     assert len(steps) >= 2
     assert steps == sorted(set(steps))
-    if config["algorithm"] not in ("ppo", "ppo_continuous"):  # PPO saves only between rollouts
+    if config["algorithm"] not in ("ppo", "ppo_continuous"):  # PPO's are complete only between rollouts
         assert steps == [config["checkpoint_every"] * (i + 1) for i in range(10)]
     assert {checkpoint["format"] for checkpoint in saved} == {"torch"}
 

@@ -1,4 +1,4 @@
-"""Trainings on Atari games, and their policies. Only current upstream has them, as a checkout."""
+"""Trainings on Atari games, and their policies. The release lacks them: they need a checkout of upstream."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TestCurrentUpstream:
         assert all(episode["total_reward"] >= 0 for episode in run.episodes)
 
     def test_a_recurrent_policy_remembers_as_upstreams_does(self, upstream: Any) -> None:
-        """Its drawn actions equal upstream's over several lives, each of which resets the memory."""
+        """The drawn actions equal upstream's over several lives, each of which resets the memory."""
         small = {**SMALL["ppo_atari_lstm"], "env_id": "BreakoutNoFrameskip-v4"}
         run = upstream.train(algorithm="ppo_atari_lstm", **small)
         found = upstream.output_of(str(REMEMBERS), str(run.checkpoints[-1]), "120")

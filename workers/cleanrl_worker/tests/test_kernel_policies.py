@@ -1,4 +1,4 @@
-"""Policies in the kernel, from this worker's checkpoints."""
+"""Kernel policies from this worker's checkpoints."""
 
 from __future__ import annotations
 

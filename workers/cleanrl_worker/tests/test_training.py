@@ -30,7 +30,7 @@ imported = "torch._dynamo.config" in sys.modules
 second = torch.compile(step, backend="eager")(torch.ones(1, 2))
 print(json.dumps([imported, float(second) < float(first), "torch._dynamo.config" in sys.modules]))
 """
-"""Prints whether the compiler is imported after an optimizer's step, and that a compiled one follows it."""
+"""Prints whether an eager step imports the compiler, and whether a compiled step learns and imports it."""
 
 UPSTREAM_RETURN = ("charts/episodic_return", "charts/episode_reward")
 RUN_FOLDER = {

@@ -58,7 +58,7 @@ def beside(env_id: str, decisions: int) -> tuple[list[Any], int]:
 
 
 def played(env_id: str, decisions: int) -> list[Any]:
-    """Return its observations in the same game through the contract's player, which gets every frame."""
+    """Return the policy's observations through the contract's player, which gets every frame of the game."""
     env: Any = gymnasium.make(env_id)
     policy = Scripted(int(env.action_space.n))
     player: Any = as_trained({"atari": record(env_id, {}, restarts=True) | {"most_noops": 1}}, policy)

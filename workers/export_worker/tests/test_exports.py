@@ -26,7 +26,7 @@ READERS = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, mosaic_home: Path) -> Iterator[RunGroup]:
-    """A completed run with name, tags and notes, one with NaN and infinities, and a failed one."""
+    """A completed run with name, tags and notes, a run with NaN and infinities, and a failed run."""
     with store(tmp_path_factory.mktemp("store") / "mosaic_runs") as supervisor:
         learner = start_learner(supervisor, learning_rate=0.01, layers=[64, 64])
         odd, failed = start_peer(supervisor, "not_numbers"), start_peer(supervisor, "fail")

@@ -133,7 +133,7 @@ def test_an_own_team_is_named_by_its_module_or_by_its_class(
 
 
 def test_an_environment_that_is_not_installed_is_missing(worker: WorkerEnvironment) -> None:
-    """`EnvironmentMissing` lets another worker serve it; an environment that fails is a `ConfigError`."""
+    """`EnvironmentMissing` lets another worker serve it; a failing constructor is a `ConfigError`."""
     command = [str(worker.python), "-c", PROBE_MISSING]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     *missing, broken = done.stdout.splitlines()

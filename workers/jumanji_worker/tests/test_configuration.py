@@ -37,9 +37,9 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
     assert_refused(worker, BAD, subtests, algorithm="a2c", env_id="Snake-v1")
 
 
-@pytest.mark.extended  # upstream is pinned
+@pytest.mark.extended  # rarely changes: upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
-    """A2C's are those that Hydra reads from upstream's configuration files, PPO's those of its signature."""
+    """A2C: upstream's configuration files, as Hydra reads them. PPO: upstream's signature."""
     script = """
 import inspect, json
 import hydra, jumanji

@@ -17,7 +17,7 @@ SMALL_NETWORK = ("num_blocks=1", "num_heads=1", "key_size=4", "mlp_units=[8]")
 
 @pytest.fixture(scope="module")
 def upstream(worker: Any) -> Any:
-    """Upstream's observations and actions on a tour."""
+    """Upstream's observations of a tour and its actions on them."""
     checkpoints = [str(worker.trained(name).checkpoints[-1]) for name in ("a2c", "ppo")]
     overrides = [f"env.network.transformer_{size}" for size in SMALL_NETWORK]
     return worker.output_of(str(UPSTREAM), *checkpoints, *overrides)

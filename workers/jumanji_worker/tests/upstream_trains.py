@@ -19,7 +19,7 @@ from typing import Any
 
 from jumanji_worker.cli import prepare
 
-prepare()  # the same threads and compiled programs
+prepare()  # as the worker: threads, compilation cache
 
 import jax  # noqa: E402
 

@@ -19,7 +19,7 @@ MOVES = ["left", "right", "stay"]
 VIEW = {"type": "Dict", "spaces": {
     "image": {"type": "Box", "shape": [3, 3, 3], "dtype": "int64", "low": 0, "high": 255},
     "direction": {"type": "Discrete", "n": 4}, "mission": {"type": "MissionSpace"}}}  # fmt: skip
-"""The observations of a team in a grid."""
+"""Observation space of a team in a grid."""
 
 
 def prompt(answer: dict[str, Any], exchange: int = 0) -> list[str]:
@@ -325,7 +325,7 @@ def test_a_strategy_of_ones_own_sends_what_it_likes(
     first, second = talk.act("a lake"), talk.act("a wood")
     assert (first["action_str"], len(first["exchanges"])) == ("right", 2)
     assert prompt(first, 1)[-1] == "a lake {'steps': 1} ['left', 'right', 'stay']: sure?"
-    assert (second["action_str"], len(second["exchanges"])) == ("stay", 3), "repaired like others"
+    assert (second["action_str"], len(second["exchanges"])) == ("stay", 3), "repaired like any other"
     assert [one["faults"] for one in second["exchanges"]] == [[], [], ["repair"]]
     assert "It had no line that begins with ACTION:." in prompt(second, 2)[-1]
     talk.ask("episode_begin", seed=1, episode_index=1)

@@ -11,7 +11,7 @@ import time
 from openspiel_worker.games import facts_of, ids, make
 
 _STEPS = 200
-_SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # they solve each deal, for minutes
+_SLOW = ("OpenSpiel/bridge", "OpenSpiel/bridge_uncontested_bidding")  # solving each deal takes minutes
 
 
 def problems(env_id: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Passive operators: a no-op where one exists, else a constant action, always with an explanation."""
+"""Passive operators: a no-op where one exists, otherwise a constant action, and an explanation."""
 
 from __future__ import annotations
 

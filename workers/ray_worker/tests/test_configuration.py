@@ -111,9 +111,9 @@ def test_a_cluster_that_does_not_answer_is_reported_before_anything_starts(worke
         page.shutdown()
 
 
-@pytest.mark.extended  # upstream is pinned
+@pytest.mark.extended  # rarely changes: upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
-    """The listing only parses the source of upstream's configurations, but equals their values."""
+    """The listing only parses upstream's source; the reference is its configuration objects."""
     upstream = worker.output_of("-c", DEFAULTS)
     ours = {"policies", "address", "framework", "env_kwargs"}
     for algorithm, defaults in upstream.items():

@@ -1,4 +1,4 @@
-"""Policies act from their checkpoints as upstream's own do: without Ray, and a team in one process."""
+"""Policies act from their checkpoints as upstream's own do, without Ray; one process serves a team."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_training_waits_for_cpus_that_others_use_and_says_so(worker: Any) -> N
 
 @pytest.mark.extended
 def test_a_stop_is_heard_while_upstream_waits_for_its_runners(worker: Any) -> None:
-    """Upstream waits for ever: a runner needs more CPUs than any node has, though not more than all nodes."""
+    """Upstream waits for ever: no node has the CPUs that one runner needs, though all nodes together have."""
     cluster = worker.cluster
     node = cluster.add(f"--address={cluster.address}", "--num-cpus=1")
 

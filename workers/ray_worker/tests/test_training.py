@@ -1,4 +1,4 @@
-"""One small training of each family: its reports and checkpoints, resuming and stopping."""
+"""One small training per family of algorithms: reports, checkpoints, resuming and stopping."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_episode_of_a_team_is_reported_for_each_agent(worker: Any) -> None:
 
 @pytest.mark.extended
 def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worker: Any) -> None:
-    """Environments in the run's own process are deterministic."""
+    """Trainings with environments in the run's own process are reproducible."""
 
     def returns(run: Any) -> list[tuple[int, float]]:
         return [(episode["step"], episode["total_reward"]) for episode in run.episodes]

@@ -34,7 +34,7 @@ def test_single_calls_arrays_and_queries_agree(algorithm: str, worker: Any) -> N
 
 
 def test_a_zip_from_elsewhere_describes_its_own_space(worker: Any, tmp_path: Path) -> None:
-    """It answers like the checkpoint of which it is a copy."""
+    """The zip's answers equal those of the checkpoint from which it was copied."""
     checkpoint = worker.trained("sac").checkpoints[-1]
     seen = np.random.default_rng(3).uniform(-1, 1, (50, 3))
     with mosaic.policy(checkpoint) as policy:

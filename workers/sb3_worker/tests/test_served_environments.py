@@ -91,5 +91,5 @@ def test_the_page_of_the_protocol_has_the_commands_and_the_fields_of_their_answe
 
 
 def test_a_text_is_the_latest_after_an_interrupted_call(worker: Any, tmp_path: Path) -> None:
-    """A text is sent only when it changes, but again if the training did not read the changed one."""
+    """A text is sent only when it changes, so the client also keeps it from an answer that was discarded."""
     assert worker.output_of(str(INTERRUPTED), str(tmp_path)) == ["stop"] * 4

@@ -1,4 +1,4 @@
-"""One small training of each algorithm: its reports and checkpoints, resuming and stopping."""
+"""One small training per algorithm: reports, checkpoints, resuming and stopping."""
 
 from __future__ import annotations
 

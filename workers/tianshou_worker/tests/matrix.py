@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def update_losses(messages: Messages) -> set[str]:
-    """Return upstream's names of losses, without further statistics of the same loss."""
+    """Return upstream's loss names, without further statistics of the same loss."""
     found = set()
     for name in metric_names(messages):
         parts = name.split("/")

@@ -61,7 +61,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests, monkeypatch:
     assert_refused(worker, BAD, subtests, algorithm="ppo", env_id="CartPole-v1")
 
 
-@pytest.mark.extended  # upstream is pinned
+@pytest.mark.extended  # rarely changes: upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
     """The reference is upstream's signature, or the worker's default where upstream's examples differ."""
     script = """

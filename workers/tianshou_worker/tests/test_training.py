@@ -1,4 +1,4 @@
-"""One small training of each family: its reports and checkpoints, resuming and stopping."""
+"""One small training per family of algorithms: reports, checkpoints, resuming and stopping."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
     assert_refused(worker, BAD, subtests, algorithm="mappo", env_id=SPREAD)
 
 
-@pytest.mark.extended  # upstream is pinned
+@pytest.mark.extended  # rarely changes: upstream is pinned
 def test_each_name_in_upstreams_registry_is_known_or_refused_with_a_reason(worker: Any) -> None:
     script = "import json, xuance.torch; print(json.dumps(list(xuance.torch.REGISTRY_Agents)))"
     names = worker.output_of("-c", script)
@@ -88,7 +88,7 @@ def test_each_name_in_upstreams_registry_is_known_or_refused_with_a_reason(worke
     assert not errors[names.index("OWQMIX")]
 
 
-@pytest.mark.extended  # upstream is pinned
+@pytest.mark.extended  # rarely changes: upstream is pinned
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
     """The reference is upstream's own `get_arguments`."""
     script = """

@@ -1,4 +1,4 @@
-"""One small training of each family: its reports, checkpoints and resuming."""
+"""One small training per family of algorithms: reports, checkpoints and resuming."""
 
 from __future__ import annotations
 

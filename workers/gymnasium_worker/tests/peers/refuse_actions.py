@@ -11,7 +11,7 @@ from mosaic_contract.arena.errors import Unusable
 BOX, BYTES, NUMBER = spaces.Box(-1, 1, (2,)), spaces.Box(0, 255, (2,), np.uint8), spaces.Box(-1, 1, ())
 MULTI, BINARY = spaces.MultiDiscrete([3, 4], start=[1, 0]), spaces.MultiBinary(3)
 NESTED = spaces.Dict(a=spaces.Discrete(3, start=-1), b=spaces.Tuple([BOX, BINARY]))
-MASK = (np.array([0, 1, 1], np.int8), np.array([0, 1, 0, 0], np.int8))  # for MULTI: 2 or 3, and 1
+MASK = (np.array([0, 1, 1], np.int8), np.array([0, 1, 0, 0], np.int8))  # for MULTI: 2 or 3, then 1
 
 PLAYED = [
     (spaces.Discrete(3), np.array(1), 1),

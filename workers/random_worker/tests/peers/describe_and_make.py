@@ -27,7 +27,7 @@ for space in SPACES:
     assert decode_line(encode_line(describe_space(made))) == description
     assert space.contains(made.sample()), description
 
-MISSION = {"type": "MissionSpace"}  # MiniGrid's, which is not installed here
+MISSION = {"type": "MissionSpace"}  # of MiniGrid, which is not installed here
 missions = make_space(MISSION)
 assert describe_space(missions) == MISSION and missions.contains("go to the red door")
 print(len(SPACES), "spaces")
