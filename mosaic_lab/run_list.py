@@ -36,8 +36,8 @@ _FIELDS: dict[str, Callable[[Run], Iterable[str]]] = {
     "state": lambda run: map(str, State),
     "kind": lambda run: [kind_of(run).name],
     "worker": lambda run: [run.worker],
-    "algorithm": lambda run: [str(run.config.get("algorithm") or "")],
-    "env": lambda run: [str(run.config.get("env_id") or "")],
+    "algorithm": lambda run: [run.algorithm],
+    "env": lambda run: [run.env],
     "tags": lambda run: run.tags,
 }
 """The fields that the runs panel can search, each with a run's values."""

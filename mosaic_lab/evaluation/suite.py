@@ -40,6 +40,7 @@ from mosaic_lab.evaluation.statistics.paired import (
     probability_of_improvement,
 )
 from mosaic_lab.evaluation.statistics.resampling import Estimate, normalise_scores
+from mosaic_lab.number_format import full_number
 from mosaic_lab.validation import Problems, checked_methods
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ THRESHOLDS = 101
 _UNIT = "normalised score"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SuiteVersus:
     """A comparison of two operators over all environments.
 
@@ -67,6 +68,14 @@ class SuiteVersus:
     probability: Estimate
     rng: int
     over: str
+
+    def __repr__(self) -> str:
+        mean, better = self.difference, self.probability
+        return (
+            f"{self.first} − {self.second}: {full_number(mean.value, '+')} "
+            f"[{full_number(mean.low)}, {full_number(mean.high)}] in normalised score; "
+            f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]\n{self.over}"
+        )
 
 
 @checked_methods("suite")

@@ -65,6 +65,16 @@ class RunRecord:
         return sanitize(str(self._launch.get("worker", "unknown")))
 
     @property
+    def algorithm(self) -> str:
+        """The algorithm that is trained; empty if there is none."""
+        return str(self.config.get("algorithm") or "")
+
+    @property
+    def env(self) -> str:
+        """The id of the environment; empty if there is none."""
+        return str(self.config.get("env_id") or "")
+
+    @property
     def label(self) -> str:
         """A readable name, such as ``cleanrl ppo CartPole-v1 seed 1``."""
         return sanitize(str(self._launch.get("label", self.id)))

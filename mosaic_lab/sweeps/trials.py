@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from mosaic_contract.codec import encode_line, is_sealed, seal
 
+from mosaic_lab.number_format import full_number
 from mosaic_lab.telemetry import JsonlFollower
 from mosaic_lab.telemetry.stream import decode_message
 
@@ -100,7 +101,7 @@ class TrialSegment:
     """Whether the segment was stopped with the sweep and is repeated."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Trial:
     """A proposal of a sweep and its outcome.
 
@@ -139,6 +140,12 @@ class Trial:
     """Seconds without a run in training before it last began: queued, waiting, or stopped with the sweep."""
     idle_since: float | None = None
     """The time since which no run has been in training; None while one is."""
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        reached = "" if self.step is None else f" at step {self.step:,}"
+        value = "" if self.value is None else f", value {full_number(self.value)}{reached}"
+        return f"<trial {self.number}: {self.state}{value}; {chosen}>"
 
     def begin(self, timestamp: float) -> None:
         """Record that a run has been in training since ``timestamp``."""

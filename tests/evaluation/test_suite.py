@@ -38,6 +38,7 @@ def test_a_suite_is_summed_up_over_environments(start_evaluation: Evaluate, tmp_
     assert versus.difference.value == pytest.approx(summary["mean"]["random"] - summary["mean"]["still"])
     assert versus == suite.compare("random", "still", rng=3)
     assert versus.probability.value > 0.5
+    assert repr(versus).startswith("random − still: +") and versus.over in repr(versus)
     profile = suite.profile([0.0, 2.0])["random"]
     assert profile.share[1] == 0.0
     assert suite.profile_plot().png(tmp_path / "profile.png").read_bytes().startswith(PNG)

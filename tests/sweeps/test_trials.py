@@ -60,6 +60,7 @@ def test_the_lowest_interquartile_mean_over_seeds_wins_and_all_its_seeds_play(
     assert (frame["low"] > climbed).all() and (frame["high"] < climbed + 65).all()
     assert [trial.number for trial in sweep.ranked()] == [1, 0, 2]
     assert sweep.best is not None and sweep.best.number == 1
+    assert repr(sweep.best).startswith("<trial 1: completed, value ")
     assert sweep.metrics("best")["value"].min() == sweep.best.value
     requests: list[EvaluateRequest] = []
     monkeypatch.setattr(launch, "evaluate", lambda supervisor, request: requests.append(request))

@@ -167,7 +167,7 @@ def report_ended(runs: Run | RunGroup) -> bool:
         return False
     subject = runs.label if isinstance(runs, Run) else runs.name or f"{len(several)} runs"
     cells = sorted({panel.cell for panels in showing for panel in panels})
-    elsewhere = f"in the output of cell [{cells[-1]}]" if cells[-1] else "where it was before the restart"
+    elsewhere = f"in the output of cell [{cells[-1]}]" if cells[-1] else "in the cell that displayed it"
     location = "above" if cells == [cell_number()] else elsewhere
     publish(
         {"text/plain": f"{subject}: {states_text(several)}; its panel is {location}"}, new_id(), update=False
