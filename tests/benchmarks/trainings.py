@@ -138,7 +138,7 @@ def _alone(environment: WorkerEnvironment, arguments: list[str], folder: Path) -
     done = subprocess.run(
         [str(environment.python), *arguments],
         cwd=folder,
-        env=compose_variables(os.environ, environ=_OF_WORKERS),
+        env=compose_variables(os.environ, env_vars=_OF_WORKERS),
         capture_output=True,
         text=True,
         timeout=TIMEOUT,

@@ -46,7 +46,7 @@ def test_progress_data_and_log_are_read_from_the_folder(supervisor: Supervisor) 
     assert (run.step, run.progress) == (49, 0.98)
     assert run.health["lines"] == 52
     assert len(run.episodes()) == 0
-    assert run.label == "peer train Peer-v0 seed 1"
+    assert (run.label, run.env) == ("peer train Peer-v0 seed 1", "Peer-v0")
 
 
 def test_the_outcome_has_memory_and_cpu_time(supervisor: Supervisor) -> None:

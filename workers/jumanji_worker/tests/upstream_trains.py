@@ -61,14 +61,14 @@ def ppo(env_id: str, steps: int, given: list[str]) -> dict[str, Any]:
     """SBX's `learn`, after one update that compiles everything."""
     from jumanji_worker import ppo
     from jumanji_worker.environments import make
-    from jumanji_worker.hyperparameters import OWN_OF_PPO, parameters_of
+    from jumanji_worker.hyperparameters import PPO_PARAMETERS, parameters_of
 
     values = {name: parameter.default for name, parameter in parameters_of("ppo", env_id).items()}
     values |= {name: ast.literal_eval(value) for name, _, value in (pair.partition("=") for pair in given)}
     seed = values.pop("seed", 0)
     envs = ppo.BatchVecEnv(make(env_id, {}), values["n_envs"], seed)
     arguments = ppo.policy_arguments(envs.actions, values)
-    own = {name: value for name, value in values.items() if name not in OWN_OF_PPO}
+    own = {name: value for name, value in values.items() if name not in PPO_PARAMETERS}
     model = ppo.Upstream(ppo.PPOPolicy, envs, seed=seed, policy_kwargs=arguments, **own)
     per_update = values["n_steps"] * values["n_envs"]
     model.learn(per_update)
