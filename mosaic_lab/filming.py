@@ -39,7 +39,7 @@ from mosaic_lab.operators import OperatorSpec, rl
 from mosaic_lab.policies import Assignment
 from mosaic_lab.runs.checkpoint_runner import CheckpointRunner, TrainingEnded, run_in_background
 from mosaic_lab.runs.checkpoints import FILMS, Checkpoint, CheckpointFollower
-from mosaic_lab.runs.films import Films, checkpoint_film_path
+from mosaic_lab.runs.films import MAX_WAITING, Films, checkpoint_film_path
 from mosaic_lab.runs.run_process import RunAborted, RunCurtailed
 from mosaic_lab.sanitize import sanitize
 
@@ -54,9 +54,6 @@ _FRAME_SECONDS = 30.0  # to draw an environment, including the loading of its li
 _PLAY_SECONDS = 120.0  # for a whole episode; like the limit above, at normal priority
 _LOOK_SECONDS = 0.002
 _PROBLEM_LIMIT = 2_000  # characters
-MAX_WAITING = 20
-"""Maximum number of checkpoints that wait to be filmed. If a training saves them faster, the oldest are not
-filmed."""
 
 
 class FilmFailed(RunAborted):

@@ -20,7 +20,7 @@ from mosaic_lab.engines.job import SERVER
 from mosaic_lab.errors import ConfigurationError, MosaicError, warn_user
 from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.runs.checkpoints import BACKGROUND, EVALUATIONS, FILMS, background_runs, mean_returns
-from mosaic_lab.runs.films import MODES
+from mosaic_lab.runs.films import MAX_WAITING, MODES
 from mosaic_lab.runs.run import Run
 from mosaic_lab.runs.supervisor import Supervisor
 from mosaic_lab.runs.train_request import TrainRequest, whole_number
@@ -108,7 +108,8 @@ def start_background_run(
     **settings: Any,
 ) -> Run:
     """Start a run that works with the checkpoints of ``run``. ``worker`` is `FILMS`, with ``films`` (a mode,
-    or steps of checkpoints), or `EVALUATIONS`, with ``evaluate`` (see `checked_evaluation`)."""
+    or steps of checkpoints) and ``planned_films`` (their number, if known), or `EVALUATIONS`, with
+    ``evaluate`` (see `checked_evaluation`)."""
     package, products = _PROCESSES[worker]
     pass_env_vars = list(pass_env_vars)
     config = {
@@ -195,6 +196,16 @@ def films_to_make(run: Run, films: Any) -> str | list[int]:
     if films == "off":
         raise ConfigurationError('films="off": give "last", "each" or the steps of checkpoints')
     return films
+
+
+def number_to_make(run: Run, films: str | list[int]) -> int | None:
+    """Return how many ``films`` (see `films_to_make`) a training lacks; None while it may save more."""
+    if isinstance(films, str) and not run.finished:
+        return None
+    saved = sorted({checkpoint.step for checkpoint in run.checkpoints})
+    steps = {"last": saved[-1:], "each": saved}[films] if isinstance(films, str) else films
+    missing = len({*steps} - {film.step for film in run.films})
+    return min(missing, MAX_WAITING) if films == "each" else missing
 
 
 def _existing_steps(run: Run, requested: Iterable[int]) -> list[int]:

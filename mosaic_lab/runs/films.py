@@ -35,6 +35,9 @@ LARGEST = 8 << 20
 FilmMode = Literal["off", "last", "each"]
 """Checkpoints to film: none, the newest when the run ends, or each."""
 MODES: tuple[FilmMode, ...] = ("off", "last", "each")
+MAX_WAITING = 20
+"""Maximum number of checkpoints that wait to be filmed. If a training saves them faster, the oldest are not
+filmed."""
 _NAMED = 5  # steps in an error
 _SHOWN_MISSING = 3  # checkpoints without a film, below the others
 _STRIP_FILMS = 50  # the newest
@@ -200,7 +203,7 @@ class Films(Sequence[Film]):
     def _repr_html_(self) -> str:
         problems = [f"no film of step {step:,}: {why}" for step, why in self.missing.items()]
         notes = [*problems[-_SHOWN_MISSING:], *filter(None, [self.status])]
-        return strip(self, notes if self else ["no films", *notes])
+        return strip(self, notes if self or self.being_made else ["no films", *notes])
 
 
 def film_content(folder: RunFolder, step: int) -> tuple[str, bytes]:
@@ -221,13 +224,25 @@ def _was_stopped(folder: RunFolder) -> bool:
 def _status(folder: RunFolder) -> str:
     status = folder.status()
     if not status.state.finished:
-        done = progress(folder.telemetry_path)
-        steps, films = (done.get(name, 0) for name in ("step", "episode"))
+        steps = progress(folder.telemetry_path).get("step", 0)
         one_by_one = "" if steps else "; films of all runs are recorded one after the other"
-        return f"run {folder.run_id} is making films: {films:,} made, {steps:,} steps recorded{one_by_one}"
+        return f"run {folder.run_id} is filming: {films_made(folder)}, {steps:,} steps recorded{one_by_one}"
     if status.state is State.COMPLETED:
         return ""
     return f"run {folder.run_id} {status.state}: {status.reason}"
+
+
+def planned_films(config: Mapping[str, Any]) -> int | None:
+    """Return how many films the run with this configuration is to make; None if that is unknown."""
+    planned = config.get("planned_films")
+    return planned if isinstance(planned, int) else None
+
+
+def films_made(folder: RunFolder) -> str:
+    """Return how many films the run in ``folder`` has made: ``2 of 10 films``, or ``1 film``."""
+    made, planned = progress(folder.telemetry_path).get("episode", 0), planned_films(folder.config())
+    of, last = ("", made) if planned is None else (f" of {planned:,}", planned)
+    return f"{made:,}{of} film{'' if last == 1 else 's'}"
 
 
 def strip(films: Sequence[Film], notes: Iterable[str]) -> str:

@@ -19,8 +19,8 @@ class RunKind(NamedTuple):
 
     ``panel`` is empty if runs share a panel. ``request`` is a function that returns a run's request, empty if
     no single call creates such a run. ``policies`` says which run has the policies instead, empty for a
-    training. ``unit`` is what the steps of its telemetry count, ``metric`` the metric that its panel shows
-    first, empty for the return.
+    training. ``unit`` is what the steps of its telemetry count, ``episodes`` what its episodes produce,
+    ``metric`` the metric that its panel shows first, empty for the return.
     """
 
     name: str
@@ -29,6 +29,7 @@ class RunKind(NamedTuple):
     request: str = ""
     policies: str = ""
     unit: str = "steps"
+    episodes: str = "episodes"
     metric: str = ""
 
 
@@ -50,7 +51,7 @@ _BY_WORKER = {
         "a training that it evaluates",
     ),
     "checkpoint-evaluation": RunKind("checkpoint evaluation", policies="the training that it evaluates"),
-    "films": RunKind("films", policies="the training that it films"),
+    "films": RunKind("films", policies="the training that it films", episodes="films"),
     "script": _TRAINING._replace(name="script"),
     "sweep": RunKind(
         "sweep",

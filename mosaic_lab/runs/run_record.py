@@ -287,11 +287,15 @@ class RunRecord:
 
     @property
     def progress_text(self) -> str:
-        """The progress as text, such as ``45% of 100,000``; empty before the first step.
+        """The progress as text, such as ``45% of 100,000`` or ``2 of 10 films``; empty before the first step.
 
         A completed run shows its step count, followed by ``(25,000 requested)`` if that differs. A run
         without a known last step shows the step count only.
         """
+        if self.worker == "films":
+            from mosaic_lab.runs.films import films_made
+
+            return films_made(self.folder)
         step, total = self.step, self.total_timesteps
         if step is None or not (step or total):
             return ""

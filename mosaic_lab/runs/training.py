@@ -28,6 +28,7 @@ from mosaic_lab.runs.checkpoint_runs import (
     checkpoint_players,
     environments_of,
     films_to_make,
+    number_to_make,
     players_of,
     requested_background,
     start_background_run,
@@ -378,7 +379,8 @@ class Trainer:
         requested = films_to_make(run, films)
         players = self._players("films", run)
         start = partial(start_background_run, self.supervisor, run, players)
-        return start(FILMS, films=requested, pass_env_vars=pass_env_vars)
+        planned = number_to_make(run, requested)
+        return start(FILMS, films=requested, planned_films=planned, pass_env_vars=pass_env_vars)
 
     def evaluate_checkpoints(
         self, run: Run | str, seeds: Iterable[int] = range(10), pass_env_vars: Iterable[str] = ()

@@ -17,10 +17,11 @@ from support import MAIN, marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
-from mosaic_lab.filming import MAX_WAITING, Backlog
+from mosaic_lab.filming import Backlog
 from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run, RunGroup
-from mosaic_lab.runs.films import film_content
+from mosaic_lab.runs.films import MAX_WAITING, film_content
+from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 PATIENCE = 300.0
 """Time-out in seconds, long because filming runs at low priority."""
@@ -120,7 +121,7 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
     subprocess.run([sys.executable, "-c", kernel], timeout=120, cwd=tmp_path)
     (run,) = [one for one in lab.runs if one.parent is None]
     wait_until(lambda: [one.step for one in run.films] == [100, 300], PATIENCE)
-    assert not run.finished and "is making films: " in repr(run.films) and run.films.being_made
+    assert not run.finished and "is filming: " in repr(run.films) and run.films.being_made
     until.touch()
     filming = maker(lab, run).wait(PATIENCE)
     assert [(one.episode_return, one.length) for one in run.films] == [(5.0, 5), (15.0, 5)]
@@ -157,7 +158,7 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
     run = habit(lab, until=str(tmp_path / "never"), env_settings={"length": 500, "pause": 0.1})
     filming = maker(lab, run)
     wait_until(lambda: list((filming.path / "arenas").glob("300/telemetry.jsonl")), PATIENCE)
-    wait_until(lambda: re.search(r"0 made, [1-9]\d* steps recorded", run.films.status), PATIENCE)
+    wait_until(lambda: re.search(r"0 films, [1-9]\d* steps recorded", run.films.status), PATIENCE)
     polite = [priorities(process.pid) for process in marked_processes(filming.path)]
     low = min(10 + os.getpriority(os.PRIO_PROCESS, 0), 19)
     assert polite == [{low}] * 3, "not low for worker, arena and operator"
@@ -188,7 +189,15 @@ def test_the_last_of_a_group(lab: mosaic.Lab) -> None:
         assert filming.label == f"films of {run.label}"
         assert [(one.step, one.seed, one.episode_return) for one in run.films] == [(300, run.seed, 96.0)]
     run = group[0]
-    lab.make_films(run, [100]).wait(PATIENCE)
+    filming = lab.make_films(run, [100])
+    assert filming.progress_text in ("0 of 1 film", "1 of 1 film")
+    panel = RunPanel([filming.wait(PATIENCE)], alone=True)
+    panel.read_rest()
+    panel.draw()
+    panel.close()
+    assert ["1 of 1", "films"] in panel.header.summary["facts"]
+    assert panel.chart.box.layout.display == panel.controls.layout.display == "none"
+    assert filming.progress_text == "1 of 1 film"
     assert [one.step for one in run.films] == [100, 300]
     with pytest.raises(ConfigurationError, match=r"has no checkpoint of step 7; .* 100, 200, 300"):
         lab.make_films(run, [7])

@@ -17,6 +17,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.checkpoints import BACKGROUND
 from mosaic_lab.runs.continuation import continuation_of, why_not_continued
 from mosaic_lab.runs.curriculum import Curriculum, stage_marks
 from mosaic_lab.runs.kinds import as_kind, kind_of
@@ -86,6 +87,7 @@ class RunPanel(FollowingPanel):
         self._notes: list[str] = []
         self._hidden: int | None = 0  # hidden lines, if all are hidden; None while a line is drawn
         self._metric_chosen = metric is not None
+        self._charted = runs[0].worker not in BACKGROUND  # the others report no metrics
         self._ended = False  # and its end was drawn
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
@@ -195,7 +197,8 @@ class RunPanel(FollowingPanel):
         default = default_metric(names)
         self.controls.names = names
         for part in (self.controls, self.chart.box):  # a run that failed early has nothing to draw
-            part.layout.display = "none" if self.finished and default is None else None
+            empty = default is None and (self.finished or not self._charted)
+            part.layout.display = "none" if empty else None
         if not self._metric_chosen and default is not None:
             self.controls.chosen = [default]
 

@@ -12,6 +12,7 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.overview.results import mean_speed
 from mosaic_lab.runs.checkpoint_path import continued_run
+from mosaic_lab.runs.films import planned_films
 from mosaic_lab.runs.kinds import kind_of
 from mosaic_lab.telemetry.metrics import BEST, LAST
 from mosaic_lab.widgets.page.saved_form import html_notes, html_table
@@ -58,8 +59,8 @@ def header_summary(
 
 def runs_table(views: Sequence[RunView], notes: Sequence[str]) -> str:
     """Return a small HTML table, one row per run: state, steps, episodes, returns, duration, peak memory."""
-    unit = kind_of(views[0].run).unit
-    columns = ["run", "state", unit, "episodes", LAST, BEST, "time", "peak memory"]
+    kind = kind_of(views[0].run)
+    columns = ["run", "state", kind.unit, kind.episodes, LAST, BEST, "time", "peak memory"]
     first = 1 if len(views) == 1 else 0  # the title already names a single run
     table = html_table(columns[first:], (_row(view)[first:] for view in views), words=2 - first)
     return table + html_notes(notes)
@@ -99,7 +100,8 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     last = _not_continued(views)
     steps, totals = sum(view.step for view in last), [view.run.total_timesteps for view in last]
     planned, requested = sum(_defined(totals)), sum(_defined(view.run.requested_timesteps for view in last))
-    unit = kind_of(views[0].run).unit
+    kind = kind_of(views[0].run)
+    unit = kind.unit
     facts = [[number(steps) + (f" / {number(planned)}" if all(totals) else ""), unit]]
     if all(totals) and planned != requested:  # in full, because the two are close together
         facts = [[f"{steps:,} / {planned:,}", f"steps ({requested:,} requested)"]]
@@ -113,7 +115,9 @@ def _facts(views: Sequence[RunView], at_work: Sequence[RunView], live: bool) -> 
     if seconds_left is not None:
         facts.append([duration(seconds_left), "left"])
     if unit == "steps":
-        facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
+        films = [planned_films(view.run.config) for view in views]
+        planned_text = f" of {number(sum(_defined(films)))}" if all(films) else ""
+        facts.append([number(sum(view.feed.episodes for view in views)) + planned_text, kind.episodes])
     facts.append([duration(elapsed), "elapsed" if live else "total"])
     # The memory of an ended run is its peak, which is no longer in use while other runs are active.
     memories = _defined(view.memory_mb() for view in at_work if not (live and view.finished))
