@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -110,11 +111,11 @@ class Lockstep:
         other_steps = [other.step for other in self.lanes if other is not lane and other.state in _UNDER_WAY]
         lane.open(self.seed, self.episode, min(other_steps, default=0))
 
-    def close(self) -> None:
-        """End all lanes. No further actions are possible."""
+    def close(self, kernel_ends: bool = False) -> None:
+        """End all lanes (see `Lane.stop`). No further actions are possible."""
         self._rounds, self._playing, self.closed = 0, False, True
         for lane in self.lanes:
-            lane.stop()
+            lane.stop(kernel_ends)
 
     # ------------------------------------------------------------- its thread
 
@@ -265,9 +266,9 @@ class Driver:
         if not self._ended:
             self.call(self._lockstep.close, lambda: not self.loop.arenas, timeout, "ending the comparison")
 
-    def abandon(self) -> None:
-        """Schedule the end of all lanes, for a comparison that was garbage-collected."""
-        self.post(self._lockstep.close)
+    def abandon(self, kernel_ends: bool = False) -> None:
+        """Schedule the end of all lanes, for a comparison that was garbage-collected or whose kernel ends."""
+        self.post(partial(self._lockstep.close, kernel_ends))
 
     def _waiting_for(self) -> str:
         with self.lock:
@@ -363,7 +364,7 @@ def _end_all() -> None:
     drivers = [driver for driver in _drivers if driver.pid == os.getpid()]  # none in a forked process
     for driver in drivers:
         with suppress(Exception):
-            driver.abandon()
+            driver.abandon(kernel_ends=True)
     for driver in drivers:
         with suppress(Exception):
             driver.close(_EXIT_SECONDS)

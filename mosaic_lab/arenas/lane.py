@@ -30,7 +30,7 @@ from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.kernel_operators import KernelOperators
 from mosaic_lab.arenas.plan import ArenaSetup, folder_name
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.states import KERNEL_ENDED, State
 from mosaic_lab.policies import Assignment
 
 MAX_POINTS = 500
@@ -290,9 +290,12 @@ class Lane:
         names = moves or self._opened.environment.named_actions(agent)
         return self._opened.kernel_operators.act(agent, action, names)
 
-    def stop(self) -> None:
-        """Stop the arena, keeping its last state."""
-        self._end(State.COMPLETED, "its comparison was ended")
+    def stop(self, kernel_ends: bool = False) -> None:
+        """Stop the arena, keeping its last state. If the kernel ends, an unfinished episode is cancelled."""
+        if kernel_ends and self.state not in (LaneState.FINISHED, LaneState.FAILED):
+            self._end(State.CANCELLED, KERNEL_ENDED)
+        else:
+            self._end(State.COMPLETED, "its comparison was ended")
         if self.state is not LaneState.FAILED:
             self._move(LaneState.STOPPED, "its comparison was ended")
 

@@ -36,6 +36,8 @@ class State(StrEnum):
 UNSENT = "the stop is recorded and will be sent when the cluster's head answers"
 """Part of the reason of a started run whose cluster's head does not answer. `Run.stop` does not wait for such
 a run."""
+KERNEL_ENDED = "its kernel ended"
+"""The reason of a comparison's lane that was cancelled before its episode had finished."""
 _FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST, State.REMOVED})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mosaic_lab.keeper.files import folders_in
 from mosaic_lab.keeper.run_store import RunFolder, comparison_lives
-from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.keeper.states import KERNEL_ENDED, RunStatus, State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import Annotations, read_annotations
 from mosaic_lab.runs.checkpoint_path import continued_run
@@ -159,11 +159,14 @@ def comparison_row(folder: Path) -> RunRow:
     """Return the row of a comparison, from the folders of its lanes."""
     lanes = [Run(RunFolder(lane)) for lane in folders_in(folder)]
     alive = comparison_lives(folder)
-    cut_short = not alive and any(lane.state is State.LOST for lane in lanes)
+    statuses = [lane.status for lane in lanes]
+    cut_short = not alive and any(
+        status.state is State.LOST or status.reason == KERNEL_ENDED for status in statuses
+    )
     ended = State.CANCELLED if cut_short else State.COMPLETED
     config = lanes[0].config if lanes else {}
     created = [lane.created for lane in lanes if lane.created is not None]
-    end_times = [lane.status.since for lane in lanes] if lanes and not alive else []
+    end_times = [] if alive else [status.since for status in statuses]
     annotations = read_annotations(RunFolder(folder)) if lanes else Annotations()
     label = comparison_label(folder)
     count = f"{len(lanes)} lane{'' if len(lanes) == 1 else 's'}"

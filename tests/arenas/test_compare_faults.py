@@ -21,6 +21,7 @@ from support import let_sigint_through, marked_processes, wait_until
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import RunFailed, RunTimeout
+from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.runs.run import Run
 from mosaic_lab.widgets.comparison.page_state import page_state
 
@@ -275,7 +276,11 @@ def test_a_kernel_that_ends_takes_its_lanes_with_it(tmp_path: Path) -> None:
     assert time.monotonic() - began < 15
     assert not marked_processes(tmp_path)
     folders = (tmp_path / "comparisons").glob("*/*/")
-    assert {str(Run(folder).state) for folder in folders} == {"completed"}
+    assert {(str(Run(folder).state), Run(folder).reason) for folder in folders} == {
+        ("cancelled", "its kernel ended")
+    }
+    [row] = RunIndex(tmp_path).changes(0)[1]
+    assert (row.state, row.reason) == ("cancelled", "3 lanes; ended with its kernel")
 
 
 def test_interrupting_leaves_the_comparison_usable(tmp_path: Path) -> None:
