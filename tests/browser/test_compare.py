@@ -11,6 +11,8 @@ from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Page, expect
 from support import marked_processes, wait_until
 
+from mosaic_lab.overview.index import RunIndex
+
 
 def test_the_buttons_do_what_they_say_and_episodes_are_listed(
     page: Page, jupyterlab: JupyterLab, folder: Path
@@ -124,6 +126,8 @@ def test_a_comparison_outlives_a_reload_of_its_page_but_not_its_kernel(
         "The kernel was restarted or shut down, and its comparisons ended with it. Run this cell again"
     )
     wait_until(lambda: not marked_processes(folder))
+    [row] = RunIndex(folder / "mosaic_runs").changes(0)[1]
+    assert (row.state, row.reason) == ("cancelled", "2 lanes; ended with its kernel")
     notebook.run(0)
     press(page, "Step all")
     at_step(page, lean=1, random=1)
