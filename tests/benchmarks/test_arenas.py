@@ -53,7 +53,7 @@ def test_cost_of_an_operator_call(tmp_path: Path) -> None:
         )
         measured["bare"].append(1e6 * median(json.loads(answer.stdout)))
         for name, comparison in (("one", one), ("two", two)):
-            first = comparison.lanes[0].now.episode + 1
+            first = comparison.lanes[0].progress.episode + 1
             _play(comparison)
             measured[name].append(1e6 * median(_step_seconds(comparison.lanes[0], first)))
     rows = []
