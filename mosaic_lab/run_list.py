@@ -251,8 +251,8 @@ def alive_notice(runs: list[Run], root: Path) -> str:
         lines.append(f"{count} still alive in {root}:")
         lines += map(_alive_line, own_runs)
         run_id = own_runs[-1].id
-        lines.append(f'`run = lab.run("{run_id}")` gets one: `run` shows it live, `run.stop()` ends it.')
-        lines.append("lab.stop_all() ends all.")
+        lines.append(f'`run = lab.run("{run_id}")` gets that run: `run` shows it live, `run.stop()` ends it.')
+        lines.append("lab.stop_all() stops them all.")
     if other_count:
         count = "1 run that was" if other_count == 1 else f"{other_count} runs that were"
         verb = "is" if other_count == 1 else "are"

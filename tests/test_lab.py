@@ -285,8 +285,8 @@ def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.Capt
         assert run.id in said
     assert "running, 1% of 100" in said
     assert re.search(r" MB, for [\d.]+s", said)
-    assert f'`run = lab.run("{runs[-1].id}")` gets one' in said
-    assert "lab.stop_all() ends all" in said
+    assert f'`run = lab.run("{runs[-1].id}")` gets that run' in said
+    assert "lab.stop_all() stops them all" in said
     assert {run.id for run in again.stop_all()} == {run.id for run in runs}
     assert not marked_processes(lab.root)
     assert repr(again.stop_all()) == "nothing to stop: no run is alive"

@@ -98,8 +98,8 @@ def importable(spec: OperatorSpec) -> OperatorSpec:
         return spec
     if spec.function is None:
         raise ConfigurationError(
-            f"{spec.name} answers in this kernel, and an evaluation runs without it: people play in "
-            "lab.compare(...)"
+            f"{spec.name} answers in this kernel, and an evaluation runs outside of it, without people: "
+            "use lab.compare(...)"
         )
     policy = spec.function.policy
     if reference := reference_of(policy):

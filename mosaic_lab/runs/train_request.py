@@ -118,7 +118,7 @@ class TrainRequest(Request, kw_only=True, frozen=True):
     def checked(self, problems: Problems) -> TrainRequest:
         """Return the request with numbers and tuples of the declared types; see `Request.checked`."""
         if "seeds" in self.hyperparameters:
-            problems.add("seeds", "lab.train has no seeds=; did you mean seed=, which also takes several?")
+            problems.add("seeds", "lab.train has no seeds=; did you mean seed=? It also accepts several.")
         if isinstance(self.pass_env_vars, str):
             problems.add("pass_env_vars", "pass_env_vars: must be a list of names of environment variables")
         return structs.replace(super().checked(problems), pass_env_vars=tuple(self.pass_env_vars))
@@ -268,8 +268,8 @@ def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
             raise ConfigurationError("seed: an empty list starts no run")
         if twice := sorted(number for number, times in Counter(seeds).items() if times > 1):
             raise ConfigurationError(
-                f"seed has duplicates: {', '.join(map(str, twice[:_NAMED]))}; runs with the same seed "
-                "would be the same: give each once"
+                f"seed has duplicates: {', '.join(map(str, twice[:_NAMED]))}; list each seed once: "
+                "runs with the same seed would be the same"
             )
         return seeds, True
     return [whole_number("seed", seed)], False

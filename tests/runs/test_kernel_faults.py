@@ -90,7 +90,7 @@ def test_a_run_survives_a_killed_kernel_with_every_line(folder: Path) -> None:
         assert "1 run is still alive" in notice
         assert run_id in notice
         assert "of 400" in notice and " MB" in notice
-        assert f'lab.run("{run_id}")` gets one' in notice and "lab.stop_all() ends all." in notice
+        assert f'lab.run("{run_id}")` gets that run' in notice and "lab.stop_all() stops them all." in notice
         assert int(second.run(f"run = lab.run({run_id!r})\nprint(len(run.metrics('value')))")) >= seen
         (folder / "go").touch()
         state = second.run(

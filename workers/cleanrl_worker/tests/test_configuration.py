@@ -88,7 +88,7 @@ def bad_configurations(legacy: bool) -> dict[str, tuple[dict[str, Any], str]]:
         ),
         "continuous": ({"algorithm": "sac"}, "sac needs continuous actions; CartPole-v1 has"),
         "discrete": (dqn, "dqn needs discrete actions; Pendulum-v1 has"),
-        "algorithms that fit": (dqn, f"(for those: ppo_continuous, {others})"),
+        "algorithms that fit": (dqn, f"; for these actions use ppo_continuous, {others}"),
         "observations": ({"env_id": "FrozenLake-v1"}, "needs vectors"),
         "observations in short": (
             {"env_id": "MiniGrid-Empty-5x5-v0"},

@@ -129,7 +129,7 @@ class EnvironmentSpec:
             kind = {"Discrete": DISCRETE, "Box": CONTINUOUS}.get(type(space).__name__, "")
             if kind not in kinds[algorithm]:
                 alternatives = [name for name, can in kinds.items() if kind in can]
-                hint = f" (for those: {', '.join(alternatives)})" if alternatives else ""
+                hint = f"; for these actions use {', '.join(alternatives)}" if alternatives else ""
                 yield f"{algorithm} needs {' or '.join(kinds[algorithm])} actions; {has}{hint}"
             elif kind == CONTINUOUS and len(space.shape) != 1:
                 yield f"{algorithm} needs actions of one dimension; {has}"

@@ -36,7 +36,7 @@ BAD = {
     ),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},
-        "dqn needs discrete actions; Pendulum-v1 has Box(-2.0, 2.0, (1,), float32) (for those",
+        "dqn needs discrete actions; Pendulum-v1 has Box(-2.0, 2.0, (1,), float32); for these actions use",
     ),
     "observations": ({"env_id": "FrozenLake-v1"}, "needs vectors (a Box of one dimension) as observations"),
     "pictures": (

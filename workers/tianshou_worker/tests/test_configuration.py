@@ -24,7 +24,7 @@ BAD = {
     ),
     "discrete": (
         {"algorithm": "sac"},
-        "sac needs continuous actions; CartPole-v1 has Discrete(2) (for those: dqn, c51",
+        "sac needs continuous actions; CartPole-v1 has Discrete(2); for these actions use dqn, c51",
     ),
     "observations": ({"env_id": "FrozenLake-v1"}, "ppo needs vectors (a Box of one dimension)"),
     "pictures": (

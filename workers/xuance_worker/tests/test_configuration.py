@@ -50,7 +50,7 @@ BAD = {
     ),
     "discrete": (
         {"algorithm": "maddpg", "continuous_action": False},
-        "maddpg needs continuous actions; agent_0 of simple_spread_v3 has Discrete(5) (for those: mappo",
+        "maddpg needs continuous actions; agent_0 of simple_spread_v3 has Discrete(5); for these actions use",
     ),
     "observations": ({"env_id": "classic/rps_v2"}, "needs vectors (a Box of one dimension) as observations"),
     "pictures": (
