@@ -13,7 +13,8 @@ import zipfile
 from pathlib import Path
 
 _PACKAGES = (
-    *("arenas", "engines", "evaluation", "fastlane", "keeper", "operators", "runs", "telemetry", "workers"),
+    *("arenas", "engines", "evaluation", "fastlane", "keeper"),
+    *("operators", "runs", "serving", "telemetry", "workers"),
 )
 _SUFFIXES = {".py", ".toml", ".json", ".md", ".yaml", ".yml", ".cfg", ".typed"}
 _LEFT_OUT = {"__pycache__", "tests", "build", "dist", "node_modules"}
