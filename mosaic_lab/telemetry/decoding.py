@@ -144,7 +144,7 @@ _second_process: _SecondProcess | None = None
 def _decode_in_two(texts: Sequence[bytes]) -> list[DecodedText]:
     """Decode texts, half of them in the second process, which is started by the first call."""
     global _second_process, _two_processes
-    half, starting = (len(texts) + 1) // 2, True
+    half, starting = len(texts) // 2, True
     try:
         second = _second_process = _second_process or _SecondProcess()
         if not second.ready:
