@@ -6,7 +6,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from mosaic_lab.telemetry.column_cache import ColumnCache, StreamVersion, version_of
 from mosaic_lab.telemetry.column_chunks import MappedChunks, OpenChunk, Piece, SpilledChunks
-from mosaic_lab.telemetry.decoding import DecodedText, decode_texts
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
-from mosaic_lab.telemetry.progress import RunClock, StreamFacts
-from mosaic_lab.telemetry.stream import Health, JsonlFollower
+from mosaic_lab.telemetry.progress import RunClock, StreamFacts, Values
+from mosaic_lab.telemetry.stream import Health, JsonlFollower, parse_text
 
 BYTES_PER_READ = 1 << 20
 """Maximum bytes per read, about ten milliseconds of work."""
@@ -245,13 +244,12 @@ class _Stream:
             self._last = OpenChunk()
 
     def _process(self, texts: list[bytes], clock: RunClock | None) -> None:
-        facts, decoded = self.facts, decode_texts(texts, self.size - self.follower.offset)
-        for text in decoded:
-            self.health.add(text.health)
-        rows = facts.process(decoded)
+        facts = self.facts
+        reported = _Values()
+        rows = facts.process((parse_text(text, self.health) for text in texts), reported.add)
         if clock is not None and clock.zero is not None:
             rows[3] = np.where(np.isnan(rows[2]), rows[3], clock.since_start(rows[2]))
-        columns = list(_by_metric(decoded, self.counts, self.health))
+        columns = list(reported.columns(self.counts, self.health))
         if columns:
             self._last.extend(rows, columns)
             added = {name: self.counts.get(name, 0) + len(values) for name, _, values in columns}
@@ -261,25 +259,35 @@ class _Stream:
                 facts.returns.setdefault(name, ReturnMeans()).add(values)
 
 
-def _by_metric(
-    texts: Sequence[DecodedText], existing: Collection[str], health: Health
-) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
-    """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
+class _Values:
+    """The values of rows of metrics, by metric."""
 
-    Names that are neither ``existing`` nor within the limits are dropped and counted in ``health``.
-    """
-    code_of: defaultdict[str, int] = defaultdict(count().__next__)
-    code_arrays = [np.array([code_of[name] for name in text.names], np.uint32)[text.codes] for text in texts]
-    codes = np.concatenate(code_arrays)
-    lengths = np.concatenate([text.lengths for text in texts])
-    values = np.concatenate([text.values for text in texts])
-    index = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-    points_by_name = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    names = len(existing)
-    for name, points in zip(code_of, points_by_name, strict=False):
-        if name not in existing:
-            if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
-                health.dropped_values += len(points)
-                continue
-            names += 1
-        yield name, index[points], values[points]
+    def __init__(self) -> None:
+        self._code_of: defaultdict[str, int] = defaultdict(count().__next__)
+        self._arrays: list[tuple[NDArray[np.intp], NDArray[np.uint32], NDArray[np.float64]]] = []
+
+    def add(self, rows: Sequence[Values]) -> None:
+        # Whole arrays take a quarter less time than a loop over the values.
+        codes = np.fromiter(map(self._code_of.__getitem__, chain.from_iterable(rows)), np.uint32)
+        # NumPy parses the strings that represent NaN and infinities.
+        values = np.fromiter(chain.from_iterable(map(dict.values, rows)), np.float64, len(codes))
+        self._arrays.append((np.fromiter(map(len, rows), np.intp, len(rows)), codes, values))
+
+    def columns(
+        self, existing: Collection[str], health: Health
+    ) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
+        """Yield each metric's name, the rows of its values (uint32[k]) and the values (float64[k]).
+
+        Names that are neither ``existing`` nor within the limits are dropped and counted in ``health``.
+        """
+        lengths, codes, values = map(np.concatenate, zip(*self._arrays, strict=True))
+        index = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+        points_by_name = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        names = len(existing)
+        for name, points in zip(self._code_of, points_by_name, strict=False):
+            if name not in existing:
+                if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
+                    health.dropped_values += len(points)
+                    continue
+                names += 1
+            yield name, index[points], values[points]

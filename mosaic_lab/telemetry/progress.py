@@ -6,7 +6,7 @@ All are structs, so that the cache of columns can store them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,12 +14,12 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT
-from mosaic_lab.telemetry.decoding import DecodedText
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.metrics import RETURN_NAMES, ReturnMeans
-from mosaic_lab.telemetry.stream import Message
+from mosaic_lab.telemetry.stream import Message, Number
 
 Floats = NDArray[np.float64]
+Values = dict[str, Number]
 JITTER_SECONDS = 1.0
 """Threads of a worker write slightly out of order. A larger step back means that a clock was set."""
 WINDOW_SECONDS = 12.0
@@ -178,12 +178,15 @@ class StreamFacts(Struct):
     memory_mb: float | None = None
     """Memory of the worker at its newest heartbeat, in MiB."""
 
-    def process(self, texts: Iterable[DecodedText]) -> Floats:
+    def process(
+        self, batches: Iterable[Sequence[Message]], report: Callable[[Sequence[Values]], object]
+    ) -> Floats:
         """Process messages. Return the state of the run at each row of metrics, float64[4, rows]: the step
         (of the row before, if it has none), the episodes ended so far, the timestamp (NaN if it has none)
-        and the seconds since the run's start."""
+        and the seconds since the run's start. ``report`` gets the values of each batch's rows."""
         progress, episodes, ended = self.progress, self.episodes, self.episodes.ended
-        is_row, steps, reported, new, times = map(np.concatenate, zip(*map(self._arrays, texts), strict=True))
+        arrays = zip(*(self._arrays(messages, report) for messages in batches), strict=True)
+        is_row, steps, reported, new, times = map(np.concatenate, arrays)
         rows = np.flatnonzero(is_row)
         if len(rows):
             steps[rows] = _filled(steps[rows], progress.row_step)
@@ -197,18 +200,29 @@ class StreamFacts(Struct):
         states = np.stack([steps, counts, times, seconds])
         return states if len(rows) == len(steps) else states.take(rows, axis=1)
 
-    def _arrays(self, text: DecodedText) -> tuple[NDArray[Any], ...]:
-        """Return of each message: whether it is a row of metrics, its step (NaN without), the number of ended
-        episodes that it reports, the number that it adds to them, and its timestamp (NaN without)."""
-        is_row, count = text.is_row, len(text.is_row)
-        new = np.zeros(count, np.int64)
-        if not text.others:
-            return is_row, text.steps, text.episodes, new, text.times
-        steps, reported = np.empty(count), np.empty(count, np.int64)
-        steps[is_row], reported[is_row] = text.steps, text.episodes
-        observed = zip(*map(self._observe, text.others), strict=True)
-        steps[~is_row], reported[~is_row], new[~is_row] = observed
-        return is_row, steps, reported, new, text.times
+    def _arrays(
+        self, messages: Sequence[Message], report: Callable[[Sequence[Values]], object]
+    ) -> tuple[NDArray[Any], ...]:
+        """Return of each message: whether it is a row of metrics, its step and timestamp (NaN without), the
+        number of ended episodes that it reports, and the number that it adds to them."""
+        rows = [message.payload for message in messages if message.event == METRICS and message.payload]
+        report([row.values for row in rows if row.values is not None])
+        times = np.array([message.timestamp for message in messages], np.float64)  # None becomes NaN
+        steps = np.array([row.step for row in rows], np.float64)
+        reported = np.array([row.episode for row in rows], np.int64)
+        is_row, new = np.ones(len(messages), np.bool_), np.zeros(len(messages), np.int64)
+        if len(rows) == len(messages):
+            return is_row, steps, reported, new, times
+        other_rows, observed = [], []
+        for index, message in enumerate(messages):
+            if message.event != METRICS:
+                other_rows.append(index)
+                observed.append(self._observe(message))
+        is_row[other_rows] = False
+        all_steps, all_reported = np.empty(len(messages)), np.empty(len(messages), np.int64)
+        all_steps[is_row], all_reported[is_row] = steps, reported
+        all_steps[other_rows], all_reported[other_rows], new[other_rows] = zip(*observed, strict=True)
+        return is_row, all_steps, all_reported, new, times
 
     def _observe(self, message: Message) -> tuple[float, int, int]:
         """Process a message without metrics. Return the step (NaN if it has none) and the ended episodes that

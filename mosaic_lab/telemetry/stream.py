@@ -194,14 +194,6 @@ class Health:
         """Return all counts by name."""
         return asdict(self)
 
-    def add(self, later: Health) -> None:
-        """Add the irregularities of later lines of the same stream."""
-        self.malformed += later.malformed
-        self.unknown += later.unknown
-        self.dropped_values += later.dropped_values
-        self.dropped_by_worker = max(self.dropped_by_worker, later.dropped_by_worker)
-        self.missed_by_keeper = max(self.missed_by_keeper, later.missed_by_keeper)
-
 
 class Payload(msgspec.Struct, gc=False):
     """The fields of an event's payload that are used; all others are skipped without decoding."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psutil
 import pytest
-from support import wait_until
 
-from mosaic_lab.telemetry import JsonlFollower, RunFeed, decoding, metrics_table
+from mosaic_lab.telemetry import JsonlFollower, RunFeed, metrics_table
 from mosaic_lab.telemetry import column_chunks as chunks
 from mosaic_lab.telemetry.column_cache import ColumnCache, version_of
 from mosaic_lab.telemetry.columns import RunColumns
@@ -127,34 +124,6 @@ def test_lines_longer_than_the_texts_that_are_read_at_once_are_whole(
     assert column(read(columns), "loss", "value")[-3:].tolist() == [2_008 / 7, 2_009 / 7, 2.0]
     assert columns.health.malformed == columns.health.oversize == 0
     assert_true(columns, folder)
-
-
-@pytest.mark.parametrize("sent", [None, signal.SIGKILL, signal.SIGSTOP])
-def test_a_large_file_is_decoded_in_two_processes_as_in_one(
-    folder: Path, cache: ColumnCache, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals | None
-) -> None:
-    before, here = set(psutil.Process().children()), []
-    decode_text = decoding.decode_text
-    monkeypatch.setattr(decoding, "decode_text", lambda text: here.append(text) or decode_text(text))
-    monkeypatch.setattr(decoding, "LARGE_BYTES", 0)
-    monkeypatch.setattr(decoding, "ANSWER_SECONDS", 1)
-    monkeypatch.setattr(decoding, "_second_process", None)
-    episode = b'{"type": "episode", "episode_index": 0}\n'
-    for part in range(10):
-        write(folder, lines(4_000 * part, 4_000 * part + 4_000) + b"no message\n" + episode)
-    columns = RunColumns(folder, cache)
-    columns.read(lambda: False, 2 * TEXT_BYTES)
-    (second,) = set(psutil.Process().children()) - before
-    wait_until(lambda: decoding._second_process and decoding._second_process.ready)
-    here.clear()
-    columns.read(lambda: False, 4 * TEXT_BYTES)
-    assert len(here) == 2
-    if sent is not None:
-        second.send_signal(sent)
-    read(columns)
-    assert_true(columns, folder)
-    assert columns.health.malformed == 10 and columns.facts.episodes.ended == 10
-    assert second.is_running() == (sent is None)
 
 
 def test_the_facts_of_a_run_are_those_of_its_live_panel_and_cached_too(
