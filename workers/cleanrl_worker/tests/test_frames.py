@@ -54,11 +54,6 @@ def picture(frame: Frame) -> np.ndarray[Any, Any]:
     return np.frombuffer(frame.pixels, np.uint8).reshape(frame.height, frame.width, frame.channels)
 
 
-def steps_of(trial: ObservedProcess) -> int:
-    """Return the latest step that the training has reported."""
-    return max([m["payload"]["step"] for m in trial.messages() if m.get("event") == "metrics"], default=0)
-
-
 def is_gone(run: Any, ring: Path | None) -> bool:
     assert ring is not None, "the run had a ring"
     return not ring.exists() and not os.path.lexists(run.folder / LINK)

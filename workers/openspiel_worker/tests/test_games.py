@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pytest
@@ -33,17 +32,6 @@ REFUSED = [
 ]
 BOARDS = ("connect_four", "othello", "go", "hex", "havannah", "breakthrough", "checkers", "chess")
 OTHERS = ("goofspiel", "backgammon", "leduc_poker", "hanabi", "blackjack", "liars_dice", "matrix_pd")
-
-
-def played(lane: ArenaLane, env_id: str, steps: int = 200) -> list[Any]:
-    """Play `steps` random legal actions, over as many games as necessary."""
-    lane.open(env_id)
-    seen: list[Any] = []
-    for seed in range(steps):
-        seen += lane.play(seed, steps - len(seen))
-        if len(seen) >= steps:
-            break
-    return seen
 
 
 def test_two_people_know_only_their_own_cards(lane: ArenaLane) -> None:
