@@ -22,7 +22,7 @@ from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import resampling_seed
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import interval_plot, profile_plot
-from mosaic_lab.evaluation.reports.summary_table import check_operator
+from mosaic_lab.evaluation.reports.summary_table import check_operator, versus_text
 from mosaic_lab.evaluation.reports.units import (
     INTERVALS,
     comparable_scores,
@@ -40,7 +40,6 @@ from mosaic_lab.evaluation.statistics.paired import (
     probability_of_improvement,
 )
 from mosaic_lab.evaluation.statistics.resampling import Estimate, normalise_scores
-from mosaic_lab.number_format import full_number
 from mosaic_lab.validation import Problems, checked_methods
 
 if TYPE_CHECKING:
@@ -70,12 +69,8 @@ class SuiteVersus:
     over: str
 
     def __repr__(self) -> str:
-        mean, better = self.difference, self.probability
-        return (
-            f"{self.first} − {self.second}: {full_number(mean.value, '+')} "
-            f"[{full_number(mean.low)}, {full_number(mean.high)}] in normalised score; "
-            f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]\n{self.over}"
-        )
+        estimates = self.difference, self.probability
+        return f"{versus_text(self.first, self.second, *estimates, ' in normalised score')}\n{self.over}"
 
 
 @checked_methods("suite")

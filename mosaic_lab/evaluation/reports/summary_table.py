@@ -203,18 +203,22 @@ class Versus:
     over: str
 
     def __repr__(self) -> str:
-        mean, better = self.difference.mean, self.probability
-        low, high = full_number(mean.low), full_number(mean.high)
+        mean = self.difference.mean
         failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
         paired = self.difference if isinstance(self.difference, PairedDifference) else None
         seeds = "" if paired is None else f" on {len(paired.seeds):,} seeds"
         seeds += ", all differences equal" if mean.low == mean.high else ""
-        return (
-            f"{self.first} − {self.second}: {full_number(mean.value, '+')} [{low}, {high}]{seeds}; "
-            f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]"
-            + (f"; failed: {failed}" if failed else "")
-            + f"\n{self.over}"
-        )
+        estimates = versus_text(self.first, self.second, mean, self.probability, seeds)
+        return estimates + (f"; failed: {failed}" if failed else "") + f"\n{self.over}"
+
+
+def versus_text(first: str, second: str, difference: Estimate, better: Estimate, scope: str) -> str:
+    """Return the comparison of two operators as text; ``scope`` follows the difference."""
+    low, high = full_number(difference.low), full_number(difference.high)
+    return (
+        f"{first} − {second}: {full_number(difference.value, '+')} [{low}, {high}]{scope}; "
+        f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]"
+    )
 
 
 def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
