@@ -43,7 +43,7 @@ test('the end of an id that distinguishes equal names is never cut', () => {
   assert.deepEqual(texts('cleanrl ppo CartPole-v1 seed 1 k3f9').at(-1), ' seed 1 k3f9');
 });
 
-test('a text that is too long is cut in the middle', () => {
+test('a name that is too long is cut in the middle', () => {
   const short = NAMES.map(name => shortened(name, 24));
   assert.deepEqual(short, ['cleanrl ppo …e-v1 seed 1', 'cleanrl ppo …g-v3 seed 1', 'baseline']);
 });

@@ -26,7 +26,7 @@ const EITHER = new Set([
 /** Errors whose messages are shown to users; other errors report faults in our code. */
 const ERRORS = new Set(['Error', 'Unreachable']);
 
-/** Whether a text contains words, not only signs, numbers and short units. */
+/** Whether a string contains words, not only signs, numbers and short units. */
 function hasWords(text: string): boolean {
   return /\p{L}{3}/u.test(text);
 }

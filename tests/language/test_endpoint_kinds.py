@@ -1,4 +1,4 @@
-"""Real-world endpoints: responses of servers and proxies that deviate from the SDKs' own format."""
+"""Endpoints in practice: responses of servers and proxies that deviate from the SDKs' own format."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def assert_whole(run: Run) -> None:
 
 
 def test_this_machine_sleeps_while_the_run_ends(script: Start) -> None:
-    """It sleeps longer than the node keeps a run that nobody reads."""
+    """It sleeps longer than the node keeps a run that is not read."""
     run = script(LINES=300, PAUSE=0.05)
     until(lambda: len(lines_of(run)) > 10)
     asleep = [psutil.Process(run.status.keeper_pid), *processes("engines/ray/__main__.py")]
